@@ -1,0 +1,30 @@
+package object_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"varve/internal/object"
+	"varve/internal/object/memstore"
+)
+
+func Example() {
+	ctx := context.Background()
+	bronze := object.Prefix(memstore.New(), "bronze/customer")
+	claim := func(who string) {
+		err := bronze.PutIfAbsent(ctx, "_batches/7.json", []byte(who))
+		fmt.Println(who, "lost:", errors.Is(err, object.ErrExists))
+	}
+	claim("one")
+	claim("two")
+	claim("one") // its own again, as after a crash
+	for info, err := range bronze.List(ctx, "_batches/", "") {
+		fmt.Println(info.Key, info.Size, err)
+	}
+	// Output:
+	// one lost: false
+	// two lost: true
+	// one lost: false
+	// _batches/7.json 3 <nil>
+}

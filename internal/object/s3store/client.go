@@ -1,0 +1,97 @@
+package s3store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"varve/internal/object"
+)
+
+// Config says which bucket, and how to reach it.
+type Config struct {
+	// Bucket is the bucket's name.
+	Bucket string
+	// Prefix is what the keys of the store begin with in the bucket, without slashes around it. Default none.
+	Prefix string
+	// Endpoint is the URL of a server other than Amazon's. Default Amazon's, by region.
+	Endpoint string
+	// Region is the bucket's region. Default the environment's, else us-east-1 if there is an Endpoint.
+	Region string
+	// AccessKey and SecretKey are the caller's. Default what the AWS SDK finds in environment, profile and machine.
+	AccessKey, SecretKey string
+	// PathStyle puts the bucket in the path rather than in the host's name. Default false.
+	PathStyle bool
+	// Attempts is how often a request is sent at most, until the server answers it. Default 8, some 6 seconds apart in all.
+	Attempts int
+	// AnswerTimeout is how long the server may take to begin its answer. Default a minute.
+	AnswerTimeout time.Duration
+}
+
+// WithDefaults gives a copy with the defaults filled in that do not depend on the environment.
+func (c Config) WithDefaults() Config {
+	c.Attempts = cmp.Or(c.Attempts, 8)
+	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, time.Minute)
+	return c
+}
+
+func newClient(ctx context.Context, c Config) (*s3.Client, error) {
+	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.ResponseHeaderTimeout = c.AnswerTimeout
+		t.MaxIdleConnsPerHost = 64
+	})
+	load := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(transport),
+		config.WithRetryer(func() aws.Retryer { return newRetryer(c.Attempts) }),
+	}
+	if c.Region != "" {
+		load = append(load, config.WithRegion(c.Region))
+	}
+	if c.AccessKey != "" {
+		load = append(load, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(c.AccessKey, c.SecretKey, "")))
+	}
+	sdk, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := sdk.Credentials.Retrieve(ctx); err != nil {
+		return nil, fmt.Errorf("%w: no credentials: %w", object.ErrDenied, err)
+	}
+	return s3.NewFromConfig(sdk, func(o *s3.Options) {
+		o.UsePathStyle = c.PathStyle
+		o.DisableLogOutputChecksumValidationSkipped = true
+		if c.Endpoint != "" {
+			o.BaseEndpoint = &c.Endpoint
+			o.Region = cmp.Or(o.Region, "us-east-1")
+			// Not every server knows the checksums of today; the signature covers the body's hash without them.
+			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		}
+	}), nil
+}
+
+// newRetryer sends a request again after what the SDK holds to be passing, and after 409, by which S3 says that it had
+// another request for the key at the same time, not that the key is taken.
+func newRetryer(attempts int) aws.Retryer {
+	const first, most = 50 * time.Millisecond, 5 * time.Second
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = attempts
+		o.RateLimiter = ratelimit.None // a bucket of tokens shared by all requests would make one's fate depend on others
+		o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusConflict: {}}})
+		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+			ceiling := min(first<<min(attempt, 10), most)
+			return ceiling/2 + rand.N(ceiling/2+1), nil //nolint:gosec // jitter is no secret
+		})
+	})
+}
