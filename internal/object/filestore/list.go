@@ -117,10 +117,9 @@ func (w walk) names(dir *os.Root, folder string) ([]string, error) {
 // wants says whether a key, or a key below a folder, can be part of the listing.
 func (w walk) wants(name string) bool {
 	below := strings.HasSuffix(name, "/")
-	if !strings.HasPrefix(name, w.prefix) && !(below && strings.HasPrefix(w.prefix, name)) {
-		return false
-	}
-	return name > w.after || below && strings.HasPrefix(w.after, name)
+	begins := strings.HasPrefix(name, w.prefix) || below && strings.HasPrefix(w.prefix, name)
+	follows := name > w.after || below && strings.HasPrefix(w.after, name)
+	return begins && follows
 }
 
 // file gives one file of a folder.

@@ -20,12 +20,14 @@ func TestFaultsWithoutFaultObeysTheLawOfStores(t *testing.T) {
 func job(t *testing.T, s object.Store) []error {
 	t.Helper()
 	_, readErr := s.Read(t.Context(), "old", 0, -1)
-	errs := []error{readErr, s.Put(t.Context(), "put", nil), s.PutIfAbsent(t.Context(), "absent", nil), s.Delete(t.Context(), "old")}
+	putErr := s.Put(t.Context(), "put", nil)
+	absentErr := s.PutIfAbsent(t.Context(), "absent", nil)
+	deleteErr := s.Delete(t.Context(), "old")
 	var listErr error
 	for _, err := range s.List(t.Context(), "a", "") {
 		listErr = errors.Join(listErr, err)
 	}
-	return append(errs, listErr)
+	return []error{readErr, putErr, absentErr, deleteErr, listErr}
 }
 
 func setup(t *testing.T) (*objecttest.Faults, object.Store) {

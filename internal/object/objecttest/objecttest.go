@@ -407,7 +407,7 @@ func keys(t *testing.T, s object.Store, prefix, after string) []string {
 }
 
 func names(infos []object.Info) []string {
-	var out []string
+	var out []string //nolint:prealloc // nil where there are none, as tests write it
 	for _, info := range infos {
 		out = append(out, info.Key)
 	}

@@ -42,7 +42,7 @@ func localGivesTheBytes(t *testing.T, s object.Store) {
 		path, err := object.Local(t.Context(), s, key, dir)
 		require.NoError(t, err)
 		require.Equal(t, ".parquet", filepath.Ext(path))
-		body, err := os.ReadFile(path)
+		body, err := os.ReadFile(path) //nolint:gosec // the path under test
 		require.NoError(t, err)
 		require.Equal(t, want, string(body))
 		again, err := object.Local(t.Context(), s, key, dir)

@@ -26,10 +26,10 @@ func mapped(err error) error {
 		return err
 	}
 	condition := conditionOf(status(err), codeOf(err))
-	switch condition {
-	case nil:
+	switch {
+	case condition == nil:
 		return err
-	case object.ErrNotFound:
+	case errors.Is(condition, object.ErrNotFound):
 		return condition // the cause adds nothing
 	}
 	return fmt.Errorf("%w: %w", condition, err)

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -154,7 +155,7 @@ func TestBodyCutShortIsReadAgain(t *testing.T) {
 	cut := func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		answer := httptest.NewRecorder()
 		forward.ServeHTTP(answer, r)
-		w.Header().Set("Content-Length", fmt.Sprint(answer.Body.Len()))
+		w.Header().Set("Content-Length", strconv.Itoa(answer.Body.Len()))
 		_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()/2])
 		panic(http.ErrAbortHandler)
 	}
@@ -301,7 +302,6 @@ type forgetful struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	status  int // of a put
-	keep    bool
 }
 
 func (f *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
