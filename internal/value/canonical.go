@@ -95,9 +95,6 @@ func plain(d Decimal) string {
 	if strings.Contains(text, ".") {
 		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 	}
-	if text == "-0" {
-		return "0"
-	}
 	return text
 }
 

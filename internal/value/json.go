@@ -22,7 +22,7 @@ func FromJSON(t Type, raw []byte) (Value, error) {
 	case len(raw) == 0:
 		return nil, notA(t, "there is nothing")
 	case string(raw) == "null":
-		return nil, nil
+		return nil, nil //nolint:nilnil // null is a value, and nil stands for it
 	}
 	switch t.Kind {
 	case StructKind:
@@ -31,9 +31,15 @@ func FromJSON(t Type, raw []byte) (Value, error) {
 		return listFrom(t, raw)
 	case MapKind:
 		return mapFrom(t, raw)
+	default:
+		return plainFrom(t, raw)
 	}
-	switch raw[0] {
-	case '"':
+}
+
+// plainFrom converts to a type that is not nested.
+func plainFrom(t Type, raw []byte) (Value, error) {
+	switch c := raw[0]; {
+	case c == '"':
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return nil, notA(t, "it is not JSON")
@@ -42,24 +48,25 @@ func FromJSON(t Type, raw []byte) (Value, error) {
 			return nil, notA(t, "it holds what is no character")
 		}
 		return Parse(t, text)
-	case '{', '[':
-		if t.Kind != StringKind {
-			return nil, notA(t, "it is an object or an array")
-		}
-	case 't', 'f':
-		if t.Kind != Boolean && t.Kind != StringKind {
+	case !json.Valid(raw):
+		return nil, notA(t, "it is not JSON")
+	case t.Kind == StringKind:
+		return string(raw), nil
+	case c == '{' || c == '[':
+		return nil, notA(t, "it is an object or an array")
+	case c == 't' || c == 'f':
+		if t.Kind != Boolean {
 			return nil, notA(t, "it is true or false")
 		}
+		return c == 't', nil
+	case !t.Kind.isNumber():
+		return nil, notA(t, "it is a number")
 	default:
-		if t.Kind == Boolean || t.Kind == DateKind || t.Kind == TimestampKind || t.Kind == TimestampNTZ || t.Kind == BinaryKind {
-			return nil, notA(t, "it is a number")
-		}
+		return Parse(t, string(raw))
 	}
-	if !json.Valid(raw) {
-		return nil, notA(t, "it is not JSON")
-	}
-	return Parse(t, string(raw))
 }
+
+func (k Kind) isNumber() bool { return k >= Byte && k <= DecimalKind }
 
 // replaced says whether reading a JSON string would put U+FFFD for something else: half of a surrogate pair, or bytes that
 // are not UTF-8.

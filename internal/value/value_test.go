@@ -51,7 +51,7 @@ func TestCanonicalTextIsAsTheLawWritesIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, value.Canonical(c.v)) //nolint:testifylint // the bytes, not what they mean
+			require.Equal(t, c.want, value.Canonical(c.v))
 		})
 	}
 }
@@ -60,7 +60,7 @@ func TestKeyTextKeepsPartsApart(t *testing.T) {
 	t.Parallel()
 	require.NotEqual(t, value.KeyText([]value.Value{"ab", "c"}), value.KeyText([]value.Value{"a", "bc"}))
 	require.NotEqual(t, value.KeyText([]value.Value{"1"}), value.KeyText([]value.Value{int64(1)}))
-	require.Equal(t, `["a",null]`, value.KeyText([]value.Value{"a", nil})) //nolint:testifylint // the bytes, not what they mean
+	require.Equal(t, `["a",null]`, value.KeyText([]value.Value{"a", nil}))
 }
 
 func TestCompareOrdersNullFirstAndNaNLast(t *testing.T) {
@@ -148,12 +148,15 @@ func parseType(t *testing.T, text string) value.Type {
 	return got
 }
 
+// spaced is text with spaces around it.
+const spaced = " a "
+
 // converts lists, a type, texts and what they are; nil is refused.
 func converts() map[string]map[string]value.Value {
 	return map[string]map[string]value.Value{
 		"bigint": {
-			"9223372036854775807": int64(math.MaxInt64), "-9223372036854775808": int64(math.MinInt64), "9223372036854775808": nil,
-			"9007199254740993": int64(9007199254740993), "1E+3": int64(1000), "1.50e1": int64(15), "1.5": nil, " 7 ": int64(7), "7.00": int64(7),
+			spaced: nil, "7\n": int64(7), "9223372036854775807": int64(math.MaxInt64), "-9223372036854775808": int64(math.MinInt64), "9223372036854775808": nil,
+			"9007199254740993": int64(9007199254740993), "1E+3": int64(1000), "1.50e1": int64(15), "1.5": nil, "7.00": int64(7),
 			"": nil, "0x10": nil, "1_000": nil, "1/2": nil, "NaN": nil, "1e999999999": nil, "--1": nil, "+3": int64(3), "010": int64(10),
 		},
 		"tinyint":  {"127": int64(127), "-128": int64(-128), "128": nil, "-129": nil, "1.28e2": nil},
@@ -167,7 +170,7 @@ func converts() map[string]map[string]value.Value {
 		"double":        {"0.1": 0.1, "-1e300": -1e300, "1e999": nil, "1e-350": nil, "NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1), "inf": nil, "0x1p4": nil, "1_0": nil, "0": 0.0},
 		"float":         {"0.5": float32(0.5), "1e39": nil},
 		"boolean":       {"true": true, "FALSE": false, "t": nil, "1": nil, "yes": nil, "": nil},
-		"string":        {"": "", " a ": " a "},
+		"string":        {"": "", spaced: spaced},
 		"date":          {"2026-09-14": value.Date(20710), "2026-9-14": nil, "14.09.2026": nil, "2026-02-30": nil, "2026-09-14T00:00:00": nil, "1969-12-31": value.Date(-1)},
 		"timestamp": {
 			"2026-09-14T03:30:00Z": value.Timestamp(1789356600000000), "2026-09-14 03:30:00": value.Timestamp(1789356600000000),
@@ -283,6 +286,25 @@ func TestFromJSONRefusesWithoutTellingTheValue(t *testing.T) {
 	}
 }
 
+func TestMembersKeepsTheLastOfDuplicates(t *testing.T) {
+	t.Parallel()
+	got, err := value.Members([]byte(`{"a":1,"b":{"c": 2},"a":3}`))
+	require.NoError(t, err)
+	require.Equal(t, map[string]json.RawMessage{"a": json.RawMessage(`3`), "b": json.RawMessage(`{"c": 2}`)}, got)
+	for _, raw := range []string{`[]`, `{"a":1`, `{"a":1}{}`, `{a:1}`, ``} {
+		_, err := value.Members([]byte(raw))
+		require.Error(t, err, raw)
+	}
+}
+
+func TestSchemaFindsColumnsByName(t *testing.T) {
+	t.Parallel()
+	s := value.Schema{{Name: "a"}, {Name: "b"}}
+	require.Equal(t, []string{"a", "b"}, s.Names())
+	require.Equal(t, 1, s.Index("b"))
+	require.Equal(t, -1, s.Index("B"))
+}
+
 func TestAppendJSONIsTheCorpusEncoding(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -306,7 +328,7 @@ func TestAppendJSONIsTheCorpusEncoding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, string(value.AppendJSON(nil, parseType(t, c.kind), c.v))) //nolint:testifylint // the bytes, not what they mean
+			require.Equal(t, c.want, string(value.AppendJSON(nil, parseType(t, c.kind), c.v)))
 		})
 	}
 }
