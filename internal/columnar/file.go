@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"varve/internal/value"
 )
@@ -47,9 +48,9 @@ func (s *source) failed(reason string, err error) error {
 	if s.err != nil {
 		return s.err
 	}
-	var format *FormatError
+	var known *FormatError
 	var typ *TypeError
-	if errors.As(err, &format) || errors.As(err, &typ) {
+	if errors.As(err, &known) || errors.As(err, &typ) {
 		return err
 	}
 	return &FormatError{Reason: reason, Err: err}
@@ -120,7 +121,7 @@ func (f *File) checkFooter() error {
 			if start < 0 || length < 0 || length > f.source.size || start > f.source.size {
 				return damaged("column %d of row group %d is outside of the file", j, i)
 			}
-			if leaf.Type().Kind() != parquet.Kind(chunk.Type) {
+			if format.Type(leaf.Type().Kind()) != chunk.Type {
 				return damaged("column %d of row group %d has another type than the schema says", j, i)
 			}
 		}

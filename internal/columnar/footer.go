@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -59,7 +60,7 @@ func (t *tail) finish() error {
 	if err != nil {
 		return err
 	}
-	out := append(held[:body-t.passed:body-t.passed], footer...)
+	out := slices.Concat(held[:body-t.passed], footer)
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(footer))) //nolint:gosec // a footer is small
 	_, err = t.out.Write(append(out, magic...))
 	return err

@@ -3,6 +3,7 @@ package columnar
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -80,7 +81,7 @@ func (l *layout) group(c *column, fields []value.Field, physical []string) (parq
 			continue // PROTOCOL.md, Void: never in data files
 		}
 		name := physicalName(f)
-		at := append(physical[:len(physical):len(physical)], name)
+		at := slices.Concat(physical, []string{name})
 		child := &column{path: join(c.path, f.Name), typ: f.Type, nullable: f.Nullable, rep: c.rep, def: c.def}
 		node, err := l.node(child, at)
 		if err != nil {
@@ -146,7 +147,7 @@ func (l *layout) repeated(c *column, typ parquet.Type, middle string, physical, 
 			return nil, &TypeError{Column: child.path, Reason: "void inside of an array or a map cannot be written"}
 		}
 		child.rep, child.def = c.rep+1, c.def+1
-		node, err := l.node(child, append(physical[:len(physical):len(physical)], middle, names[i]))
+		node, err := l.node(child, slices.Concat(physical, []string{middle, names[i]}))
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +170,7 @@ func (l *layout) variant(c *column, physical []string) (parquet.Node, error) {
 	c.first = l.leaves
 	names := []string{"metadata", "value"}
 	for _, name := range names {
-		l.unbounded = append(l.unbounded, append(physical[:len(physical):len(physical)], name))
+		l.unbounded = append(l.unbounded, slices.Concat(physical, []string{name}))
 	}
 	l.leaves += len(names)
 	c.end = l.leaves

@@ -252,32 +252,36 @@ func annotatedInteger(l *format.IntType, kind parquet.Kind) (decoder, bool) {
 }
 
 func timestampDecoder(l *format.TimestampType) decoder {
-	micros := func(v parquet.Value) (int64, error) { return v.Int64(), nil }
-	switch l.Unit.Value.(type) {
-	case *format.MilliSeconds:
-		micros = func(v parquet.Value) (int64, error) {
-			n := v.Int64()
-			if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
-				return 0, errors.New("a timestamp is out of range")
-			}
-			return n * 1000, nil
-		}
-	case *format.NanoSeconds:
-		micros = func(v parquet.Value) (int64, error) {
-			n := v.Int64()
-			return n/1000 - int64(uint64(n%1000)>>63), nil //nolint:gosec // rounds down: the sign bit is meant
-		}
-	}
+	k := value.TimestampNTZ
 	if l.IsAdjustedToUTC {
-		return decoder{typ: value.Type{Kind: value.TimestampKind}, decode: func(v parquet.Value) (value.Value, error) {
-			n, err := micros(v)
-			return value.Timestamp(n), err
-		}}
+		k = value.TimestampKind
 	}
-	return decoder{typ: value.Type{Kind: value.TimestampNTZ}, decode: func(v parquet.Value) (value.Value, error) {
-		n, err := micros(v)
-		return value.LocalTimestamp(n), err
+	return decoder{typ: value.Type{Kind: k}, decode: func(v parquet.Value) (value.Value, error) {
+		n, ok := micros(l.Unit.Value, v.Int64())
+		switch {
+		case !ok:
+			return nil, errors.New("a timestamp is out of range")
+		case k == value.TimestampKind:
+			return value.Timestamp(n), nil
+		default:
+			return value.LocalTimestamp(n), nil
+		}
 	}}
+}
+
+// micros turns a time in a unit into microseconds: nanoseconds are rounded down, also before 1970.
+func micros(unit any, n int64) (int64, bool) {
+	switch unit.(type) {
+	case *format.MilliSeconds:
+		return n * 1000, n <= math.MaxInt64/1000 && n >= math.MinInt64/1000
+	case *format.NanoSeconds:
+		if n%1000 < 0 {
+			return n/1000 - 1, true
+		}
+		return n / 1000, true
+	default:
+		return n, true
+	}
 }
 
 // int96Micros reads nanoseconds of a day, then the Julian day.

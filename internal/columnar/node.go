@@ -63,19 +63,24 @@ func (n *node) skip() {
 func (n *node) read() (value.Value, error) {
 	switch n.shape {
 	case absent:
-		return nil, nil
+		return nil, nil //nolint:nilnil // nil is the null value
 	case leafShape:
 		return n.readLeaf()
 	case probe:
 		return nil, n.readProbe()
+	default:
+		return n.readNested()
 	}
+}
+
+func (n *node) readNested() (value.Value, error) {
 	def, err := n.level()
 	if err != nil {
 		return nil, err
 	}
 	if def < n.def {
 		n.skip()
-		return nil, nil
+		return nil, nil //nolint:nilnil // nil is the null value
 	}
 	switch n.shape {
 	case structShape:
@@ -103,7 +108,7 @@ func (n *node) readLeaf() (value.Value, error) {
 	v := c.head()
 	c.at++
 	if v.DefinitionLevel() < n.def {
-		return nil, nil
+		return nil, nil //nolint:nilnil // nil is the null value
 	}
 	got, err := n.decode(*v)
 	if err != nil {

@@ -40,12 +40,16 @@ func (s *source) checkPages(leaf *parquet.Column, chunk *format.ColumnMetaData) 
 		if err != nil {
 			return s.failed("a page header is damaged", err)
 		}
-		next := position - int64(buffered.Buffered()) + int64(header.CompressedPageSize)
 		if err := checkHeader(leaf, &header, chunk); err != nil {
 			return err
 		}
+		body := position - int64(buffered.Buffered())
+		next := body + int64(header.CompressedPageSize)
 		if next > chunk.TotalCompressedSize {
 			return damaged("a page lies outside of its column")
+		}
+		if err := checkCompressed(section, body, &header, chunk.Codec); err != nil {
+			return s.failed("a compressed page is damaged", err)
 		}
 		values += pageValues(&header)
 		if _, err := section.Seek(next, io.SeekStart); err != nil {

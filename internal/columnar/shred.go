@@ -74,7 +74,12 @@ func (s *shredder) put(c *column, v value.Value, rep int) error {
 		s.append(c.first+1, parquet.ByteArrayValue(variant.Value), rep, c.def)
 		s.size += int64(len(variant.Metadata) + len(variant.Value))
 		return nil
+	default:
+		return s.leaf(c, v, rep)
 	}
+}
+
+func (s *shredder) leaf(c *column, v value.Value, rep int) error {
 	leaf, err := encode(c.typ, v)
 	if err != nil {
 		return &TypeError{Column: c.path, Reason: err.Error()}
@@ -296,7 +301,7 @@ func twosComplement(n *big.Int, size int) []byte {
 		return out
 	}
 	if n.Sign() < 0 {
-		n = new(big.Int).Add(n, new(big.Int).Lsh(big.NewInt(1), uint(size)*8)) //nolint:gosec // size is small
+		n = new(big.Int).Add(n, new(big.Int).Lsh(big.NewInt(1), uint(size)*8))
 	}
 	return n.FillBytes(out)
 }

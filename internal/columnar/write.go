@@ -93,7 +93,7 @@ func codecOf(name string) (compress.Codec, error) {
 // writer is one file being written.
 type writer struct {
 	tail    *tail
-	parquet *parquet.Writer
+	parquet *parquet.Writer //nolint:staticcheck // its successor wants Go types for rows, and refuses names that Delta allows
 	columns []*parquet.ColumnWriter
 	values  shredder
 }

@@ -39,7 +39,8 @@ func TestParquetTypesAreThoseOfDelta(t *testing.T) {
 	long, text := of(value.Long), of(value.StringKind)
 	schema := value.Schema{
 		nullable("z_byte", of(value.Byte)), nullable("y_short", of(value.Short)), nullable("x_int", of(value.Integer)),
-		{Name: "w_long", Type: long}, nullable("v_date", of(value.DateKind)), nullable("u_ts", of(value.TimestampKind)),
+		{Name: "w_long", Type: long},
+		nullable("v_date", of(value.DateKind)), nullable("u_ts", of(value.TimestampKind)),
 		nullable("t_ntz", of(value.TimestampNTZ)), nullable("s_d9", decimalOf(9, 2)), nullable("r_d18", decimalOf(18, 2)),
 		nullable("q_d19", decimalOf(19, 2)), nullable("p_d38", decimalOf(38, 2)), nullable("o_text", text), nullable("n_bytes", of(value.BinaryKind)),
 		nullable("m_list", arrayOf(long)), nullable("l_map", mapOf(text, long)), nullable("k_struct", structOf(nullable("b", long), nullable("a", text))),
@@ -144,7 +145,7 @@ func TestStatisticsAreThoseOfTheValues(t *testing.T) {
 
 func TestStatisticsAreOfTheFirstThirtyTwoLeaves(t *testing.T) {
 	t.Parallel()
-	schema, row := value.Schema{}, value.Row{}
+	schema, row := make(value.Schema, 0, 20), make(value.Row, 0, 20)
 	for i := range 20 {
 		schema = append(schema, nullable(fmt.Sprintf("c%d", i), structOf(nullable("a", of(value.Long)), nullable("b", of(value.Long)))))
 		row = append(row, nil)
@@ -240,8 +241,9 @@ func TestMissingMembersAndCoarserDecimalsAreWrittenExactly(t *testing.T) {
 
 func TestOddNamesAreKept(t *testing.T) {
 	t.Parallel()
-	schema, row := value.Schema{}, value.Row{}
-	for _, name := range []string{"a,b", "a b", "é", "1", "_", "a.b", "-", "list", "Key"} {
+	names := []string{"a,b", "a b", "é", "1", "_", "a.b", "-", "list", "Key"}
+	schema, row := make(value.Schema, 0, len(names)), make(value.Row, 0, len(names))
+	for _, name := range names {
 		schema, row = append(schema, nullable(name, structOf(nullable(name, of(value.StringKind))))), append(row, value.Struct{{Name: name, Value: name}})
 	}
 	file, _ := write(t, schema, []value.Row{row}, columnar.WriteOptions{})
