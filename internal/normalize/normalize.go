@@ -1,0 +1,214 @@
+// Package normalize turns the records of bronze into change sets: it parses, converts and understands each record by its
+// contract, and sends to quarantine what it cannot. It folds nothing and changes no target.
+package normalize
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"varve/internal/object"
+	"varve/internal/source"
+	"varve/internal/sql"
+	"varve/schemas"
+)
+
+// Format is the number of the format of change sets. Newer ones are refused by name.
+const Format = 1
+
+// Deps are what Run works with.
+type Deps struct {
+	Warehouse object.Store
+	DB        *sql.DB
+	// Dir is a local folder for scratch.
+	Dir string
+	Now func() time.Time
+}
+
+// ChangeSet is the manifest of a batch's events, understood and sorted by key and sequence.
+type ChangeSet struct {
+	Format  int    `json:"format"`
+	Attempt string `json:"attempt"`
+	Dataset string `json:"dataset"`
+	// Contract is the number of the published contract that the records were understood by.
+	Contract int64   `json:"contract"`
+	Batches  []int64 `json:"batches"`
+	// Path is the Parquet file with the events, in the warehouse.
+	Path string `json:"path"`
+	// Records are all records of the batches: events and quarantined.
+	Records     int64 `json:"records"`
+	Events      int64 `json:"events"`
+	Deletes     int64 `json:"deletes"`
+	Quarantined int64 `json:"quarantined"`
+	// Reasons counts the quarantined records by reason.
+	Reasons map[string]int64 `json:"reasons,omitempty"`
+	// Unknown counts the records with a field that the contract does not have, by the field's name.
+	Unknown map[string]int64 `json:"unknown,omitempty"`
+	// Authored are the columns that some event has a value or a null for.
+	Authored []string `json:"authored,omitempty"`
+}
+
+// Key is where the manifest of the change set lies in the warehouse.
+func (cs ChangeSet) Key() string { return manifestKey(cs.Attempt) }
+
+func workFolder(attempt string) string  { return path.Join("_varve/work", attempt) }
+func manifestKey(attempt string) string { return workFolder(attempt) + "/changes.json" }
+
+// InvalidShareError says that so many records are bad that something else must be wrong. They are in quarantine.
+type InvalidShareError struct {
+	Dataset     string
+	Records     int64
+	Quarantined int64
+	// Limit is the contract's max_invalid_share.
+	Limit   float64
+	Reasons map[string]int64
+}
+
+// Error gives the counts, the commonest reason and what to do.
+func (e *InvalidShareError) Error() string {
+	reason, most := "", int64(0)
+	for name, n := range e.Reasons {
+		if n > most || n == most && name < reason {
+			reason, most = name, n
+		}
+	}
+	return fmt.Sprintf("%d of %d records of %s are bad, most of them for %s (%d); max_invalid_share is %g: look at quarantine.%s, "+
+		"then correct the source or the contract", e.Quarantined, e.Records, e.Dataset, reason, most, e.Limit, e.Dataset)
+}
+
+// AttemptError says that an attempt was used for other batches before.
+type AttemptError struct {
+	Attempt      string
+	Has, Claimed []int64
+}
+
+// Error names the attempt and both sets of batches.
+func (e *AttemptError) Error() string {
+	return fmt.Sprintf("attempt %q holds batches %v already, not %v", e.Attempt, e.Has, e.Claimed)
+}
+
+// FormatError refuses what a newer varve wrote.
+type FormatError struct {
+	Key    string
+	Format int
+}
+
+// Error names the object and its format.
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%q has format %d; this varve knows up to %d: use a newer one", e.Key, e.Format, Format)
+}
+
+// Run makes the change set of landed batches and puts their bad records into quarantine. Run again with the same attempt it
+// gives what the first run made.
+func Run(ctx context.Context, d Deps, c schemas.Published, batches []source.Batch, attempt string) (ChangeSet, error) {
+	cs := ChangeSet{Format: Format, Attempt: attempt, Dataset: c.Contract.Dataset, Contract: c.Number}
+	for _, b := range batches {
+		cs.Batches = append(cs.Batches, b.Number)
+	}
+	slices.Sort(cs.Batches)
+	if made, err := Load(ctx, d.Warehouse, cs.Key()); err == nil {
+		return made.matching(cs)
+	} else if !errors.Is(err, object.ErrNotFound) {
+		return ChangeSet{}, err
+	}
+	records, err := readBronze(ctx, d, c.Contract.Dataset, batches)
+	if err != nil {
+		return ChangeSet{}, fmt.Errorf("bronze of %s: %w", cs.Dataset, err)
+	}
+	plan, err := newPlan(d.DB, c.Contract) //nolint:contextcheck // it only plans expressions: short, and without a context by design
+	if err != nil {
+		return ChangeSet{}, fmt.Errorf("contract of %s: %w", cs.Dataset, err)
+	}
+	u, err := plan.understand(ctx, records)
+	if err != nil {
+		return ChangeSet{}, err
+	}
+	if err := writeQuarantine(ctx, d, c, batches, u.bad); err != nil {
+		return ChangeSet{}, fmt.Errorf("quarantine of %s: %w", cs.Dataset, err)
+	}
+	cs = cs.counted(u)
+	if share := float64(cs.Quarantined) / float64(max(1, cs.Records)); share > c.Contract.MaxInvalidShare {
+		return ChangeSet{}, &InvalidShareError{
+			Dataset: cs.Dataset, Records: cs.Records, Quarantined: cs.Quarantined, Limit: c.Contract.MaxInvalidShare, Reasons: cs.Reasons,
+		}
+	}
+	cs.Path = workFolder(attempt) + "/changes-" + uuid.NewString() + ".parquet"
+	if err := plan.write(ctx, d.Warehouse, cs.Path, u.events); err != nil {
+		return ChangeSet{}, fmt.Errorf("write change set %q: %w", cs.Path, err)
+	}
+	return cs.publish(ctx, d.Warehouse)
+}
+
+// publish makes the change set the attempt's, unless another run of the attempt was first: then that one counts.
+func (cs ChangeSet) publish(ctx context.Context, warehouse object.Store) (ChangeSet, error) {
+	body, err := json.Marshal(cs)
+	if err != nil {
+		return ChangeSet{}, fmt.Errorf("write change set %q: %w", cs.Key(), err)
+	}
+	err = warehouse.PutIfAbsent(ctx, cs.Key(), body)
+	if errors.Is(err, object.ErrExists) {
+		made, err := Load(ctx, warehouse, cs.Key())
+		if err != nil {
+			return ChangeSet{}, err
+		}
+		return made.matching(cs)
+	}
+	if err != nil {
+		return ChangeSet{}, fmt.Errorf("write change set %q: %w", cs.Key(), err)
+	}
+	return cs, nil
+}
+
+// matching gives the change set if it is one of the batches that are asked for.
+func (cs ChangeSet) matching(asked ChangeSet) (ChangeSet, error) {
+	if !slices.Equal(cs.Batches, asked.Batches) || cs.Dataset != asked.Dataset || cs.Contract != asked.Contract {
+		return ChangeSet{}, &AttemptError{Attempt: asked.Attempt, Has: cs.Batches, Claimed: asked.Batches}
+	}
+	return cs, nil
+}
+
+// counted gives the change set with the counts of what was understood.
+func (cs ChangeSet) counted(u understood) ChangeSet {
+	cs.Events, cs.Quarantined = int64(len(u.events)), int64(len(u.bad))
+	cs.Records = cs.Events + cs.Quarantined
+	cs.Reasons, cs.Unknown = map[string]int64{}, u.unknown
+	for _, b := range u.bad {
+		cs.Reasons[b.reason]++
+	}
+	authored := map[string]bool{}
+	for _, e := range u.events {
+		if e.isDelete() {
+			cs.Deletes++
+		}
+		for name := range e.Columns {
+			authored[name] = true
+		}
+	}
+	for name := range authored {
+		cs.Authored = append(cs.Authored, name)
+	}
+	slices.Sort(cs.Authored)
+	return cs
+}
+
+// Load reads the manifest of a change set.
+func Load(ctx context.Context, warehouse object.Store, key string) (ChangeSet, error) {
+	body, err := warehouse.Read(ctx, key, 0, -1)
+	if err != nil {
+		return ChangeSet{}, fmt.Errorf("read change set %q: %w", key, err)
+	}
+	var cs ChangeSet
+	if err := json.Unmarshal(body, &cs); err != nil {
+		return ChangeSet{}, fmt.Errorf("read change set %q: %w", key, err)
+	}
+	if cs.Format > Format || cs.Format < 1 {
+		return ChangeSet{}, &FormatError{Key: key, Format: cs.Format}
+	}
+	return cs, nil
+}
