@@ -1,0 +1,445 @@
+// Package merge turns a change set, a table and its hidden state into a plan: the new files of one Delta commit that is
+// not visible yet. It folds whole keys and rewrites whole files; it decides nothing about whether the plan may be seen.
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"varve/internal/delta"
+	"varve/internal/object"
+	"varve/internal/scd"
+	"varve/internal/state"
+	"varve/internal/value"
+)
+
+// Format is the number of the newest format of plans that this program reads, and the one it writes.
+const Format = 1
+
+// Target is a table that a dataset maintains, with what its rows mean.
+type Target struct {
+	// Table is the name, as silver.customer_current; Root is where it lies in the store.
+	Table, Root string
+	Description string
+	Type        scd.Type
+	// Schema is the table's columns in order; for a new table this is the order it gets.
+	Schema value.Schema
+	// State is the shape of keys, data columns, sequences and bounds.
+	State state.Layout
+	Spec  scd.Spec
+	// Start, End and Current name the columns of a history; Deleted that of a logical delete. Empty where there is none.
+	Start, End, Current, Deleted string
+	// Contract and ContractHash are what a commit says that it was made by.
+	Contract     int64
+	ContractHash string
+}
+
+// Event is an event of a target with its key.
+type Event struct {
+	Key   value.Row
+	Event scd.Event
+}
+
+// Request is one batch of work for a target.
+type Request struct {
+	Store  object.Store
+	Target Target
+	// Batches are the batches whose events these are.
+	Batches []int64
+	Events  iter.Seq2[Event, error]
+	// Sample is how many changed rows the plan is to show, for a dry run; 0 shows none.
+	Sample int
+	Now    func() time.Time
+}
+
+// Plan is a commit that is ready: all its files are written, none is visible.
+type Plan struct {
+	Format  int    `json:"format"`
+	Attempt string `json:"attempt"`
+	Table   string `json:"table"`
+	Root    string `json:"root"`
+	// ReadVersion is the table version that the plan was made from, -1 for a new table.
+	ReadVersion int64          `json:"read_version"`
+	Commit      delta.Commit   `json:"commit"`
+	State       state.Manifest `json:"state"`
+	Counts      Counts         `json:"counts"`
+	// Live are the keys alive before; Gone those of them that are not alive after.
+	Live int64 `json:"live"`
+	Gone int64 `json:"gone"`
+	// NotUnique are keys that would have more than one current row, NullKeys rows that would have a null in their key.
+	NotUnique int64 `json:"not_unique"`
+	NullKeys  int64 `json:"null_keys"`
+	// Changes are some rows that would change, in Schema's order, where the request asked for them.
+	Changes []Change     `json:"-"`
+	Schema  value.Schema `json:"-"`
+}
+
+// Change is one row that a plan adds or takes away.
+type Change struct {
+	Added bool
+	Row   value.Row
+}
+
+// ForeignChangeError says that somebody else changed a target's rows since varve's last commit.
+type ForeignChangeError struct {
+	Table     string
+	Version   int64
+	Operation string
+}
+
+func (e *ForeignChangeError) Error() string {
+	return fmt.Sprintf("table %q: version %d (%s) was written by another engine since the last commit of varve; restore the version before it (adopting foreign changes comes with a later version)",
+		e.Table, e.Version, e.Operation)
+}
+
+// NotOursError says that a table stands where a target should be made.
+type NotOursError struct{ Table string }
+
+func (e *NotOursError) Error() string {
+	return fmt.Sprintf("table %q exists and was not made by varve: choose another name (taking over a table, varve adopt, comes with a later version)", e.Table)
+}
+
+// DriftError says that a contract no longer fits the table it maintains.
+type DriftError struct{ Table, Reason string }
+
+func (e *DriftError) Error() string {
+	return fmt.Sprintf("table %q: %s: choose another table name (changing it in place, varve restate, comes with a later version)", e.Table, e.Reason)
+}
+
+// Applied tells which batches a target has applied, and the table's version; -1 where there is no table yet.
+func Applied(ctx context.Context, store object.Store, root string) (state.Ranges, int64, error) {
+	snap, err := latest(ctx, delta.At(store, root))
+	if err != nil || snap == nil {
+		return nil, -1, err
+	}
+	n, ok := snap.Txn(state.AppID)
+	if !ok {
+		return nil, snap.Version(), &NotOursError{Table: root}
+	}
+	m, err := state.Load(ctx, store, root, n)
+	return m.Applied, snap.Version(), err
+}
+
+// latest gives the newest snapshot, or nil where there is no table.
+func latest(ctx context.Context, t delta.Table) (*delta.Snapshot, error) {
+	snap, err := t.Latest(ctx)
+	if errors.Is(err, delta.ErrNoTable) {
+		return nil, nil //nolint:nilnil // no table yet is not a fault here: nil stands for version -1
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", t.Root, err)
+	}
+	return snap, nil
+}
+
+// Prepare folds the events into the table's newest version and writes the files of the commit that shows the outcome. It
+// gives nil where the target has applied all the batches. What it wrote is unreferenced until Commit.
+func Prepare(ctx context.Context, r Request) (*Plan, error) {
+	p := &preparation{Request: r, table: delta.At(r.Store, r.Target.Root)}
+	done, err := p.open(ctx)
+	if err != nil || done {
+		return nil, err
+	}
+	if err := p.collect(ctx); err != nil {
+		return nil, fmt.Errorf("merge %s: %w", r.Target.Table, err)
+	}
+	if err := p.fold(); err != nil {
+		return nil, fmt.Errorf("merge %s: %w", r.Target.Table, err)
+	}
+	plan, err := p.write(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("merge %s: %w", r.Target.Table, err)
+	}
+	return plan, nil
+}
+
+// Commit makes a plan visible: the state manifest first, which nothing reads yet, then the one Delta commit that names
+// it. Committing a plan again is success. A *delta.ConflictError asks for a new plan.
+func Commit(ctx context.Context, store object.Store, p *Plan) (int64, error) {
+	if err := state.Put(ctx, store, p.Root, p.State); err != nil {
+		if errors.Is(err, object.ErrExists) {
+			return 0, &delta.ConflictError{Table: p.Table, Version: p.ReadVersion, Reason: "another attempt took its state number"}
+		}
+		return 0, err
+	}
+	version, err := delta.At(store, p.Root).Commit(ctx, p.ReadVersion, p.Commit)
+	if err != nil {
+		return 0, fmt.Errorf("commit %s: %w", p.Table, err)
+	}
+	return version, nil
+}
+
+// preparation is the work of one Prepare.
+type preparation struct {
+	Request
+	table    delta.Table
+	snap     *delta.Snapshot // nil for a new table
+	manifest state.Manifest
+	schema   value.Schema // the table's after the commit
+	positions
+	keys    map[string]*key
+	touched []touched // files that hold a row of an affected key
+	live    int64
+	records []state.Record // what is remembered of all other keys
+	stale   bool           // the remembered events of some key changed
+}
+
+// key is a key that the events speak of.
+type key struct {
+	parts      value.Row
+	events     []scd.Event // new ones
+	remembered []scd.Event
+	old        []oldRow
+	rows       []scd.Row // settled
+	memory     []scd.Event
+	line       scd.Line
+}
+
+// oldRow is a row of an affected key as the table has it.
+type oldRow struct {
+	row     scd.Row
+	whole   value.Row  // as stored, without the hidden sequence
+	file    int        // index into touched
+	ordinal int64      // among the file's live rows
+	lacks   []scd.Path // leaves that the file has not: absent from the row's event, not null
+}
+
+// touched is a file that holds a row of an affected key.
+type touched struct {
+	add     delta.Add
+	removed map[int64]bool // ordinals of rows that the commit takes away
+}
+
+func (p *preparation) open(ctx context.Context) (done bool, err error) {
+	p.snap, err = latest(ctx, p.table)
+	if err != nil {
+		return false, err
+	}
+	p.schema = p.Target.Schema
+	p.manifest = state.Manifest{TableVersion: -1}
+	if p.snap == nil {
+		p.positions, err = p.Target.positions(p.schema)
+		return false, err
+	}
+	n, ok := p.snap.Txn(state.AppID)
+	if !ok {
+		return false, &NotOursError{Table: p.Target.Table}
+	}
+	if p.manifest, err = state.Load(ctx, p.Store, p.Target.Root, n); err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(p.Batches, func(b int64) bool { return !p.manifest.Applied.Has(b) }) {
+		return true, nil
+	}
+	if p.manifest.Type != int(p.Target.Type) {
+		return false, &DriftError{Table: p.Target.Table, Reason: fmt.Sprintf("it is of SCD type %d, the contract says %d", p.manifest.Type, p.Target.Type)}
+	}
+	if err := p.foreign(ctx, n); err != nil {
+		return false, err
+	}
+	if p.schema, err = evolve(p.Target, p.snap.Schema()); err != nil {
+		return false, err
+	}
+	p.positions, err = p.Target.positions(p.schema)
+	return false, err
+}
+
+// foreign looks for commits of others that changed rows since the state was made.
+func (p *preparation) foreign(ctx context.Context, number int64) error {
+	for v := p.manifest.TableVersion + 1; v <= p.snap.Version(); v++ {
+		c, err := p.table.ReadCommit(ctx, v)
+		if errors.Is(err, object.ErrNotFound) {
+			continue // cleaned up: older than the log's retention
+		}
+		if err != nil {
+			return err
+		}
+		ours := slices.ContainsFunc(c.Txns, func(t delta.Txn) bool { return t.AppID == state.AppID && t.Version == number })
+		if !ours && c.DataChange {
+			return &ForeignChangeError{Table: p.Target.Table, Version: v, Operation: c.Operation}
+		}
+	}
+	return nil
+}
+
+// evolve adds the columns to a table's schema that it lacks; a column of another type is refused.
+func evolve(t Target, have value.Schema) (value.Schema, error) {
+	out := slices.Clone(have)
+	for _, f := range t.Schema {
+		i := out.Index(f.Name)
+		switch {
+		case i < 0:
+			f.Nullable = true
+			out = append(out, f)
+		case !out[i].Type.Equal(f.Type):
+			return nil, &DriftError{Table: t.Table, Reason: fmt.Sprintf("column %q is %s, the contract says %s", f.Name, out[i].Type, f.Type)}
+		}
+	}
+	return out, nil
+}
+
+// collect reads the events, then the rows and the remembered events of their keys.
+func (p *preparation) collect(ctx context.Context) error {
+	p.keys = map[string]*key{}
+	for e, err := range p.Events {
+		if err != nil {
+			return err
+		}
+		text := value.KeyText(e.Key)
+		k := p.keys[text]
+		if k == nil {
+			k = &key{parts: e.Key}
+			p.keys[text] = k
+		}
+		k.events = append(k.events, e.Event)
+	}
+	if p.snap == nil {
+		return nil
+	}
+	for _, add := range p.snap.Files() {
+		if err := p.scan(ctx, add); err != nil {
+			return err
+		}
+	}
+	for r, err := range p.Target.State.Read(ctx, p.Store, p.Target.Root, p.manifest) {
+		if err != nil {
+			return err
+		}
+		if k := p.keys[value.KeyText(r.Key)]; k != nil {
+			k.remembered = append(k.remembered, r.Event)
+			continue
+		}
+		p.records = append(p.records, r)
+	}
+	return nil
+}
+
+func (p *preparation) scan(ctx context.Context, add delta.Add) error {
+	hidden, err := p.snap.HasColumn(ctx, add, state.SequenceColumn)
+	if err != nil {
+		return err
+	}
+	file, ordinal, shape := -1, int64(-1), p.snap.Schema()
+	var lacks []scd.Path
+	for stored, err := range p.snap.ReadFile(ctx, add, p.hidden()) {
+		if err != nil {
+			return err
+		}
+		ordinal++
+		row := widen(stored, shape, p.schema)
+		if p.current(row) {
+			p.live++
+		}
+		k := p.keys[value.KeyText(p.keyOf(row))]
+		if k == nil {
+			continue
+		}
+		if !hidden {
+			return &SequenceError{Table: p.Target.Table, File: add.Path}
+		}
+		if file < 0 {
+			file = len(p.touched)
+			p.touched = append(p.touched, touched{add: add, removed: map[int64]bool{}})
+			if lacks, err = p.lacking(ctx, add); err != nil {
+				return err
+			}
+		}
+		k.old = append(k.old, oldRow{row: p.decode(row, stored[len(shape)]), whole: row, file: file, ordinal: ordinal, lacks: lacks})
+	}
+	return nil
+}
+
+// lacking gives the leaves of columns that a file does not have, since they came to the table after it.
+func (p *preparation) lacking(ctx context.Context, add delta.Add) ([]scd.Path, error) {
+	var out []scd.Path
+	for _, c := range p.Target.Spec.Columns {
+		has, err := p.snap.HasColumn(ctx, add, c.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			out = append(out, slices.Collect(maps.Keys(p.Target.Spec.Author(map[string]value.Value{c.Name: nil})))...)
+			out = append(out, c.Name)
+		}
+	}
+	return out, nil
+}
+
+// SequenceError says that a data file does not tell the sequences of its rows.
+type SequenceError struct{ Table, File string }
+
+func (e *SequenceError) Error() string {
+	return fmt.Sprintf("table %q: file %q was written by another engine and has no sequences; restore the version before it (recovery comes with a later version)", e.Table, e.File)
+}
+
+// widen gives a stored row the columns that the commit adds to the table.
+func widen(stored value.Row, have, want value.Schema) value.Row {
+	row := make(value.Row, len(want))
+	copy(row, stored[:len(have)])
+	return row
+}
+
+// fold decides what each key shows and what is remembered of it.
+func (p *preparation) fold() error {
+	t := p.Target
+	for text, k := range p.keys {
+		old := make([]scd.Row, len(k.old))
+		for i, o := range k.old {
+			old[i] = o.row
+		}
+		if t.Type == scd.Type1 && len(old) > 1 {
+			return &DriftError{Table: t.Table, Reason: "a key has more than one row"}
+		}
+		known := append(t.Spec.Recall(t.Type, old, k.recollect(t)), k.events...)
+		k.line = t.Spec.Fold(text, known, scd.Barriers{})
+		folded := k.line.History()
+		if t.Type == scd.Type1 {
+			folded = nil
+			if row, ok := k.line.Current(); ok {
+				folded = []scd.Row{row}
+			}
+		}
+		k.rows = t.Spec.Settle(t.Type, old, folded)
+		k.memory = t.Spec.Remember(t.Type, text, known, scd.Barriers{}, k.rows)
+		p.stale = p.stale || !sameEvents(k.memory, k.remembered)
+	}
+	return nil
+}
+
+// recollect gives what is remembered of a key, with an event in words for each row that stands for less than it shows: a
+// column that its file lacks is absent from its event, and the row alone would say null.
+func (k *key) recollect(t Target) []scd.Event {
+	out := slices.Clone(k.remembered)
+	for _, o := range k.old {
+		told := slices.ContainsFunc(k.remembered, func(e scd.Event) bool { return value.Equal(e.Seq, o.row.Seq) })
+		if len(o.lacks) == 0 || told {
+			continue
+		}
+		for _, e := range t.Spec.Recall(t.Type, []scd.Row{o.row}, nil) {
+			for _, leaf := range o.lacks {
+				delete(e.Authored, leaf)
+			}
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// attempt is a name nobody else has.
+func attempt() string { return uuid.NewString() }
+
+// ordered gives the affected keys in the order of their text, so that equal work writes equal files.
+func (p *preparation) ordered() []*key {
+	out := make([]*key, 0, len(p.keys))
+	for _, text := range slices.Sorted(maps.Keys(p.keys)) {
+		out = append(out, p.keys[text])
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package merge
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"varve/internal/delta"
+	"varve/internal/scd"
+	"varve/internal/state"
+	"varve/internal/value"
+)
+
+// statsLeaves is how many leading columns get statistics where a table does not name them (delta.dataSkippingNumIndexedCols).
+const statsLeaves = 32
+
+// write diffs each key's rows against the table's, writes data and state files and puts the plan together.
+func (p *preparation) write(ctx context.Context) (*Plan, error) {
+	plan := &Plan{
+		Format: Format, Attempt: attempt(), Table: p.Target.Table, Root: p.Target.Root, ReadVersion: -1,
+		Counts: Counts{}, Live: p.live, Schema: p.schema,
+	}
+	if p.snap != nil {
+		plan.ReadVersion = p.snap.Version()
+	}
+	fresh := p.diff(plan)
+	if err := p.dataFiles(ctx, plan, fresh); err != nil {
+		return nil, err
+	}
+	if err := p.stateFiles(ctx, plan); err != nil {
+		return nil, err
+	}
+	p.describe(plan)
+	return plan, nil
+}
+
+// diff marks the rows that go and gives those that come, each with its hidden sequence at the end.
+func (p *preparation) diff(plan *Plan) []value.Row {
+	var fresh []value.Row
+	for _, k := range p.ordered() {
+		kept := make([]bool, len(k.old))
+		var come []scd.Row
+		for _, r := range k.rows {
+			i := slices.IndexFunc(k.old, func(o oldRow) bool { return sameRow(o.row, r) })
+			if i >= 0 && !kept[i] {
+				kept[i] = true
+				continue
+			}
+			come = append(come, r)
+		}
+		var go_ []scd.Row
+		for i, o := range k.old {
+			if kept[i] {
+				continue
+			}
+			go_ = append(go_, o.row)
+			p.touched[o.file].removed[o.ordinal] = true
+			plan.show(p.Sample, Change{Row: o.whole})
+		}
+		for _, r := range come {
+			row := p.encode(k.parts, r)
+			plan.show(p.Sample, Change{Added: true, Row: row})
+			fresh = append(fresh, append(row, r.Seq))
+		}
+		p.tally(plan, k, come, go_)
+	}
+	return fresh
+}
+
+func (p *Plan) show(most int, c Change) {
+	if len(p.Changes) < most {
+		p.Changes = append(p.Changes, c)
+	}
+}
+
+// dataFiles writes the rows that come and the remaining rows of files that lose some; open rows apart from closed ones.
+func (p *preparation) dataFiles(ctx context.Context, plan *Plan, fresh []value.Row) error {
+	var lost []touched
+	for _, t := range p.touched {
+		if len(t.removed) == 0 {
+			continue
+		}
+		lost = append(lost, t)
+		plan.Commit.Removes = append(plan.Commit.Removes, delta.RemoveOf(t.add, p.Now(), true))
+	}
+	for _, open := range []bool{true, false} {
+		next, stop := iter.Pull2(p.group(ctx, lost, fresh, open))
+		first, err, ok := next()
+		if !ok {
+			stop()
+			continue
+		}
+		rows := func(yield func(value.Row, error) bool) {
+			for more := true; more && yield(first, err); {
+				first, err, more = next()
+			}
+		}
+		add, err := p.table.WriteFile(ctx, delta.FileOptions{Schema: p.schema, Hidden: p.hidden(), Config: p.config()}, rows)
+		stop()
+		if err != nil {
+			return err
+		}
+		plan.Commit.Adds = append(plan.Commit.Adds, add)
+	}
+	return nil
+}
+
+// group gives the open or the closed rows of what is to be written.
+func (p *preparation) group(ctx context.Context, lost []touched, fresh []value.Row, open bool) iter.Seq2[value.Row, error] {
+	mine := func(row value.Row) bool { return (p.end < 0 || row[p.end] == nil) == open }
+	return func(yield func(value.Row, error) bool) {
+		for _, t := range lost {
+			ordinal, shape := int64(-1), p.snap.Schema()
+			for stored, err := range p.snap.ReadFile(ctx, t.add, p.hidden()) {
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				ordinal++
+				row := widen(stored, shape, p.schema)
+				if t.removed[ordinal] || !mine(row) {
+					continue
+				}
+				if !yield(append(row, stored[len(shape)]), nil) {
+					return
+				}
+			}
+		}
+		for _, row := range fresh {
+			if mine(row) && !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// stateFiles writes what is remembered now, where that differs from before, and the manifest that lists it.
+func (p *preparation) stateFiles(ctx context.Context, plan *Plan) error {
+	number, err := state.Next(ctx, p.Store, p.Target.Root)
+	if err != nil {
+		return err
+	}
+	files := p.manifest.Files
+	if p.stale {
+		records := p.records
+		for _, k := range p.ordered() {
+			for _, e := range k.memory {
+				records = append(records, state.Record{Key: k.parts, Event: e})
+			}
+		}
+		files = nil
+		if len(records) > 0 {
+			f, err := p.Target.State.Write(ctx, p.Store, p.Target.Root, records)
+			if err != nil {
+				return err
+			}
+			files = []state.File{f}
+		}
+	}
+	plan.State = state.Manifest{
+		Format: state.Format, Number: number, Attempt: plan.Attempt, Type: int(p.Target.Type), TableVersion: plan.ReadVersion,
+		Contract: p.Target.Contract, ContractHash: p.Target.ContractHash, Applied: p.manifest.Applied.With(p.Batches...), Files: files,
+	}
+	return nil
+}
+
+// describe fills in what the commit says of itself: operation, metrics, progress, and the schema where it changes.
+func (p *preparation) describe(plan *Plan) {
+	c := &plan.Commit
+	c.ID = plan.Attempt
+	c.Operation = "MERGE"
+	matches := make([]string, len(p.Target.State.Keys))
+	for i, k := range p.Target.State.Keys {
+		matches[i] = fmt.Sprintf("target.%s = source.%s", k.Name, k.Name)
+	}
+	c.Parameters = map[string]any{
+		"predicate":        strings.Join(matches, " AND "),
+		"storedAsScdType":  int(p.Target.Type),
+		"contract":         p.Target.Contract,
+		"contractHash":     p.Target.ContractHash,
+		"batches":          p.Batches,
+		"matchedActions":   "update, delete",
+		"unmatchedActions": "insert",
+	}
+	c.Metrics = plan.Counts.Metrics()
+	c.Txns = []delta.Txn{{AppID: state.AppID, Version: plan.State.Number, LastUpdated: p.Now().UnixMilli()}}
+	c.ReadTxns = []string{state.AppID}
+	switch {
+	case p.snap == nil:
+		m := delta.NewMetadata(p.schema, nil, p.config())
+		m.Description = p.Target.Description
+		protocol := delta.MinProtocol(p.schema)
+		c.Metadata, c.Protocol = &m, &protocol
+	case len(p.schema) != len(p.snap.Schema()):
+		m := p.snap.Metadata()
+		m.Schema = p.schema
+		c.Metadata = &m
+	}
+}
+
+// config is the table's properties; a new wide table names the columns that must have statistics.
+func (p *preparation) config() map[string]string {
+	if p.snap != nil {
+		return maps.Clone(p.snap.Metadata().Configuration)
+	}
+	if len(p.schema) <= statsLeaves {
+		return map[string]string{}
+	}
+	names := p.Target.State.Keys.Names()
+	for _, n := range []string{p.Target.Start, p.Target.End} {
+		if n != "" {
+			names = append(names, n)
+		}
+	}
+	return map[string]string{"delta.dataSkippingStatsColumns": strings.Join(names, ",")}
+}
