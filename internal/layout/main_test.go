@@ -1,0 +1,15 @@
+package layout_test
+
+import (
+	"flag"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "25"); err != nil { // each writes a table and rewrites it
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
