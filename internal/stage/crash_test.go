@@ -1,0 +1,93 @@
+package stage_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"varve/internal/object/memstore"
+	"varve/internal/object/objecttest"
+	"varve/internal/stage"
+)
+
+// TestEveryStoreOperationOfADayMayFail fails each operation of one day, before and after its effect, with the process
+// dead from then on. The day run again ends with the tables of an undisturbed run.
+func TestEveryStoreOperationOfADayMayFail(t *testing.T) {
+	t.Parallel()
+	const day = "2026-01-06" // a delete, a late event and a file sent again, on tables that exist
+	base := newWorld(t, memstore.New())
+	base.run(t, "customer", "2026-01-05")
+	landing := base.Landing
+
+	undisturbed := objecttest.NewFaults(clone(t.Context(), t, base.warehouse))
+	w := on(t, undisturbed, landing)
+	w.run(t, "customer", day)
+	want := content(t, undisturbed)
+	operations := undisturbed.Count()
+	if operations < 50 {
+		t.Fatalf("a day is %d operations: the count must be wrong", operations)
+	}
+
+	type point struct {
+		operation int
+		after     bool
+	}
+	points := make(chan point)
+	var workers sync.WaitGroup
+	for range 2 {
+		workers.Go(func() {
+			for p := range points {
+				faults := objecttest.NewFaults(clone(t.Context(), t, base.warehouse))
+				faults.DieAt(p.operation, p.after)
+				w := on(t, faults, landing)
+				run := stage.DayRequest{Dataset: "customer", Day: day, Run: uuid.NewString()}
+				name := fmt.Sprintf("operation %d of %d, after its effect %t", p.operation, operations, p.after)
+				if _, err := w.Day(t.Context(), run); err != nil && !errors.Is(err, objecttest.ErrDead) {
+					t.Errorf("%s: the day failed with another error than the store's: %v", name, err)
+				}
+				faults.Reset()
+				if _, err := w.Day(t.Context(), run); err != nil {
+					t.Errorf("%s: the day run again: %v", name, err)
+					continue
+				}
+				if diff := differences(content(t, faults), want); diff != "" {
+					t.Errorf("%s:\n%s", name, diff)
+				}
+			}
+		})
+	}
+	for operation := 1; operation <= operations; operation++ {
+		for _, after := range []bool{false, true} {
+			points <- point{operation, after}
+		}
+	}
+	close(points)
+	workers.Wait()
+	t.Logf("%d operations failed, before and after their effect", operations)
+}
+
+// TestTwoRunsOfADayAtOnceAreOne runs one day four times at once on one warehouse.
+func TestTwoRunsOfADayAtOnceAreOne(t *testing.T) {
+	t.Parallel()
+	base := newWorld(t, memstore.New())
+	base.run(t, "customer", "2026-01-05")
+	alone := on(t, clone(t.Context(), t, base.warehouse), base.Landing)
+	alone.run(t, "customer", "2026-01-06")
+	shared := clone(t.Context(), t, base.warehouse)
+	var runs sync.WaitGroup
+	for range 4 {
+		w := on(t, shared, base.Landing)
+		runs.Go(func() {
+			if _, err := w.Day(t.Context(), stage.DayRequest{Dataset: "customer", Day: "2026-01-06", Run: uuid.NewString()}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	runs.Wait()
+	if diff := differences(content(t, shared), content(t, alone.warehouse)); diff != "" {
+		t.Fatal(diff)
+	}
+}

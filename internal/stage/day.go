@@ -1,0 +1,400 @@
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"varve/internal/delta"
+	"varve/internal/ledger"
+	"varve/internal/merge"
+	"varve/internal/normalize"
+	"varve/internal/quality"
+	"varve/internal/source"
+	"varve/internal/state"
+)
+
+// The statuses of a run.
+const (
+	Succeeded = "succeeded"
+	Failed    = "failed"
+	SetAside  = "set_aside"
+)
+
+// Pin tells which contract a run is to use, so that every stage of it uses the same one.
+func (e *Engine) Pin(ctx context.Context, in PinRequest) (Pinned, error) {
+	p, err := LoadContract(ctx, e.Warehouse, in.Dataset, in.Contract)
+	if err != nil {
+		return Pinned{}, err
+	}
+	out := Pinned{Contract: p.Number, Hash: p.Hash}
+	for _, t := range p.Contract.Targets {
+		out.Targets = append(out.Targets, t.Table)
+	}
+	return out, nil
+}
+
+// Land claims the files of the day that no batch has and brings every claimed batch into bronze.
+func (e *Engine) Land(ctx context.Context, in LandRequest) (Landed, error) {
+	e.progress(ctx, in.Run, "land")
+	p, err := LoadContract(ctx, e.Warehouse, in.Run.Dataset, in.Run.Contract)
+	if err != nil {
+		return Landed{}, err
+	}
+	if in.Reopen {
+		if err := e.reopen(ctx, in.Run); err != nil {
+			return Landed{}, err
+		}
+	}
+	claimed, err := source.Claim(ctx, e.Warehouse, e.Landing, p.Contract, in.Run.Day, e.Now)
+	if err != nil {
+		return Landed{}, fmt.Errorf("land %s: %w", in.Run.Dataset, err)
+	}
+	landed, err := source.Land(ctx, e.Warehouse, e.Landing, p.Contract, e.Now)
+	if err != nil {
+		return Landed{}, fmt.Errorf("land %s: %w", in.Run.Dataset, err)
+	}
+	out := Landed{Records: landed.Records}
+	for _, b := range claimed {
+		out.Files += int64(len(b.Files))
+	}
+	batches, err := e.batches(ctx, in.Run, source.Open)
+	for _, b := range batches {
+		out.Batches = append(out.Batches, b.Number)
+	}
+	return out, err
+}
+
+// batches gives the run's day's batches that are in a state.
+func (e *Engine) batches(ctx context.Context, r Run, want source.State) ([]source.Batch, error) {
+	all, err := source.Batches(ctx, e.Warehouse, r.Dataset)
+	if err != nil {
+		return nil, fmt.Errorf("batches of %s: %w", r.Dataset, err)
+	}
+	var out []source.Batch
+	for _, s := range all {
+		if s.Batch.Day == r.Day && s.State == want {
+			out = append(out, s.Batch)
+		}
+	}
+	return out, nil
+}
+
+func (e *Engine) reopen(ctx context.Context, r Run) error {
+	aside, err := e.batches(ctx, r, source.SetAside)
+	if err != nil {
+		return err
+	}
+	for _, b := range aside {
+		if err := source.Decide(ctx, e.Warehouse, r.Dataset, b.Number, source.Reopened, "replay", r.ID, e.Now); err != nil {
+			return fmt.Errorf("reopen batch %d of %s: %w", b.Number, r.Dataset, err)
+		}
+	}
+	return nil
+}
+
+// Normalize makes the change set of the batches that some target has not applied.
+func (e *Engine) Normalize(ctx context.Context, in NormalizeRequest) (Normalized, error) {
+	e.progress(ctx, in.Run, "normalize")
+	p, err := LoadContract(ctx, e.Warehouse, in.Run.Dataset, in.Run.Contract)
+	if err != nil {
+		return Normalized{}, err
+	}
+	lacking := map[int64]bool{}
+	for _, t := range p.Contract.Targets {
+		applied, _, err := merge.Applied(ctx, e.Warehouse, Root(t.Table))
+		if err != nil {
+			return Normalized{}, fmt.Errorf("normalize %s: %w", in.Run.Dataset, err)
+		}
+		for _, b := range in.Batches {
+			lacking[b] = lacking[b] || !applied.Has(b)
+		}
+	}
+	open, err := e.batches(ctx, in.Run, source.Open)
+	if err != nil {
+		return Normalized{}, err
+	}
+	open = slices.DeleteFunc(open, func(b source.Batch) bool { return !lacking[b.Number] })
+	if len(open) == 0 {
+		return Normalized{}, nil
+	}
+	db, err := e.database()
+	if err != nil {
+		return Normalized{}, err
+	}
+	defer db.Close() //nolint:errcheck // an in-memory database has nothing to lose
+	cs, err := normalize.Run(ctx, normalize.Deps{Warehouse: e.Warehouse, DB: db, Dir: e.Dir, Now: e.Now}, p, open, attempt(in.Run.ID))
+	if share, ok := errors.AsType[*normalize.InvalidShareError](err); ok {
+		return Normalized{}, errors.Join(share, e.setAside(ctx, in.Run, numbers(open), share.Error()))
+	}
+	if err != nil {
+		return Normalized{}, fmt.Errorf("normalize %s: %w", in.Run.Dataset, err)
+	}
+	return Normalized{ChangeSet: cs.Key(), Events: cs.Events, Quarantined: cs.Quarantined}, nil
+}
+
+func numbers(batches []source.Batch) []int64 {
+	out := make([]int64, len(batches))
+	for i, b := range batches {
+		out[i] = b.Number
+	}
+	return out
+}
+
+// setAside takes batches out of the way of later days, with a reason.
+func (e *Engine) setAside(ctx context.Context, r Run, batches []int64, reason string) error {
+	for _, b := range batches {
+		if err := source.Decide(ctx, e.Warehouse, r.Dataset, b, source.SetAsideDecision, reason, r.ID, e.Now); err != nil {
+			return fmt.Errorf("set batch %d of %s aside: %w", b, r.Dataset, err)
+		}
+	}
+	return nil
+}
+
+// Prepare writes the new files of one target and the plan of the commit that will show them.
+func (e *Engine) Prepare(ctx context.Context, in PrepareRequest) (Prepared, error) {
+	e.progress(ctx, in.Run, "prepare "+in.Target)
+	var plan *merge.Plan
+	if in.ChangeSet != "" {
+		var err error
+		if plan, err = e.plan(ctx, in, 0); err != nil {
+			return Prepared{}, fmt.Errorf("prepare %s: %w", in.Target, err)
+		}
+	}
+	if plan == nil {
+		_, version, err := merge.Applied(ctx, e.Warehouse, Root(in.Target))
+		return Prepared{Target: in.Target, Version: version}, err
+	}
+	body, err := json.Marshal(plan)
+	if err != nil {
+		return Prepared{}, fmt.Errorf("prepare %s: %w", in.Target, err)
+	}
+	key := path.Join("_varve/work", attempt(in.Run.ID), "plan.json")
+	if err := e.Warehouse.PutIfAbsent(ctx, key, body); err != nil {
+		return Prepared{}, fmt.Errorf("prepare %s: %w", in.Target, err)
+	}
+	return Prepared{Plan: key, Target: in.Target, Version: plan.ReadVersion, Counts: plan.Counts}, nil
+}
+
+func (e *Engine) plan(ctx context.Context, in PrepareRequest, sample int) (*merge.Plan, error) {
+	p, err := LoadContract(ctx, e.Warehouse, in.Run.Dataset, in.Run.Contract)
+	if err != nil {
+		return nil, err
+	}
+	cs, err := normalize.Load(ctx, e.Warehouse, in.ChangeSet)
+	if err != nil {
+		return nil, err
+	}
+	db, err := e.database()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close() //nolint:errcheck // an in-memory database has nothing to lose
+	t, err := target(db, p, in.Target)
+	if err != nil {
+		return nil, err
+	}
+	return merge.Prepare(ctx, merge.Request{
+		Store: e.Warehouse, Target: t, Batches: cs.Batches, Sample: sample, Now: e.Now,
+		Events: events(normalize.Read(ctx, e.Warehouse, cs, p.Contract), t),
+	})
+}
+
+func (e *Engine) loadPlan(ctx context.Context, key string) (*merge.Plan, error) {
+	body, err := e.Warehouse.Read(ctx, key, 0, -1)
+	if err != nil {
+		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	var plan merge.Plan
+	if err := json.Unmarshal(body, &plan); err != nil {
+		return nil, fmt.Errorf("read plan %q: %w", key, err)
+	}
+	if plan.Format > merge.Format {
+		return nil, &state.FormatError{Key: key, Format: plan.Format}
+	}
+	return &plan, nil
+}
+
+// Audit holds every plan of a run against the rules before any becomes visible. A breach sets the batches aside, so that
+// later days go on, and is the error.
+func (e *Engine) Audit(ctx context.Context, in AuditRequest) (Audited, error) {
+	e.progress(ctx, in.Run, "audit")
+	p, err := LoadContract(ctx, e.Warehouse, in.Run.Dataset, in.Run.Contract)
+	if err != nil {
+		return Audited{}, err
+	}
+	share := map[string]float64{}
+	for _, t := range p.Contract.Targets {
+		share[t.Table] = t.MaxDeleteShare
+	}
+	var out Audited
+	for _, key := range in.Plans {
+		plan, err := e.loadPlan(ctx, key)
+		if err != nil {
+			return Audited{}, err
+		}
+		figures := quality.Figures{Table: plan.Table, Live: plan.Live, Gone: plan.Gone, NotUnique: plan.NotUnique, NullKeys: plan.NullKeys}
+		if err := quality.Check(figures, share[plan.Table]); err != nil {
+			return Audited{}, errors.Join(fmt.Errorf("audit %s: %w", in.Run.Dataset, err), e.setAside(ctx, in.Run, in.Batches, err.Error()))
+		}
+		out.Checks += quality.Checks
+	}
+	return out, nil
+}
+
+// Commit makes one plan visible. A *delta.ConflictError says that the table moved on: prepare again.
+func (e *Engine) Commit(ctx context.Context, in CommitRequest) (Committed, error) {
+	plan, err := e.loadPlan(ctx, in.Plan)
+	if err != nil {
+		return Committed{}, err
+	}
+	e.progress(ctx, in.Run, "commit "+plan.Table)
+	version, err := merge.Commit(ctx, e.Warehouse, plan)
+	if err != nil {
+		return Committed{}, err
+	}
+	return Committed{Target: plan.Table, Version: version, Counts: plan.Counts}, nil
+}
+
+// Record writes the run's row into the ledger.
+func (e *Engine) Record(ctx context.Context, in RecordRequest) (Recorded, error) {
+	e.progress(ctx, in.Run, "record")
+	err := ledger.Record(ctx, e.Warehouse, ledger.Run{
+		ID: in.Run.ID, Dataset: in.Run.Dataset, Day: in.Run.Day, Workflow: in.Workflow, Status: in.Status, Reason: in.Reason,
+		Contract: in.Run.Contract, Batches: in.Batches, Started: in.Started, Ended: e.Now(), Counts: in.Counts, Versions: in.Versions,
+	})
+	if err != nil {
+		return Recorded{}, fmt.Errorf("record run %s: %w", in.Run.ID, err)
+	}
+	return Recorded{}, nil
+}
+
+// DayRequest asks for a whole day in one process.
+type DayRequest struct {
+	Dataset, Day string
+	// Contract is the number to use; 0 means the newest.
+	Contract int64
+	// Run names the run; the same again resumes it.
+	Run string
+	// Reopen takes up batches that were set aside.
+	Reopen bool
+}
+
+// DayResult tells what a day did.
+type DayResult struct {
+	Run    Run
+	Landed Landed
+	Events int64
+	Bad    int64
+	// Counts are by name; a target's have its name and a dot before theirs.
+	Counts map[string]int64
+	// Versions are those of the tables that the run committed or found, by table.
+	Versions map[string]int64
+}
+
+// attempts is how often a day prepares a target again because somebody else committed to it in between.
+const attempts = 10
+
+// Day runs every stage of a day in order: what the Day workflow does, without Temporal.
+func (e *Engine) Day(ctx context.Context, in DayRequest) (DayResult, error) {
+	started := e.Now()
+	out, err := e.day(ctx, in)
+	if out.Run.Contract == 0 {
+		return out, err // nothing began
+	}
+	r := RecordRequest{
+		Run: out.Run, Workflow: "varve run", Status: Succeeded, Batches: out.Landed.Batches, Counts: out.Counts, Versions: out.Versions, Started: started,
+	}
+	if err != nil {
+		r.Status, r.Reason = Failed, err.Error()
+		if isSetAside(err) {
+			r.Status = SetAside
+		}
+	}
+	_, recordErr := e.Record(ctx, r)
+	return out, errors.Join(err, recordErr)
+}
+
+func isSetAside(err error) bool {
+	if _, ok := errors.AsType[*quality.ApprovalNeededError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*normalize.InvalidShareError](err)
+	return ok
+}
+
+func (e *Engine) day(ctx context.Context, in DayRequest) (DayResult, error) {
+	out := DayResult{Counts: map[string]int64{}, Versions: map[string]int64{}}
+	pinned, err := e.Pin(ctx, PinRequest{Dataset: in.Dataset, Contract: in.Contract})
+	if err != nil {
+		return out, err
+	}
+	out.Run = Run{ID: in.Run, Dataset: in.Dataset, Day: in.Day, Contract: pinned.Contract}
+	if out.Landed, err = e.Land(ctx, LandRequest{Run: out.Run, Reopen: in.Reopen}); err != nil {
+		return out, err
+	}
+	normalized, err := e.Normalize(ctx, NormalizeRequest{Run: out.Run, Batches: out.Landed.Batches})
+	if err != nil {
+		return out, err
+	}
+	out.Events, out.Bad = normalized.Events, normalized.Quarantined
+	out.Counts["files"], out.Counts["records"] = out.Landed.Files, out.Landed.Records
+	out.Counts["events"], out.Counts["quarantined"] = normalized.Events, normalized.Quarantined
+	if err := e.apply(ctx, pinned.Targets, normalized.ChangeSet, &out); err != nil {
+		return out, err
+	}
+	models, err := e.Publish(ctx, PublishRequest{Run: out.Run, Versions: out.Versions})
+	maps.Copy(out.Versions, models.Versions)
+	return out, err
+}
+
+// apply prepares, audits and commits until every target has the change set.
+func (e *Engine) apply(ctx context.Context, targets []string, changeSet string, out *DayResult) error {
+	for range attempts {
+		plans := map[string]string{}
+		for _, t := range targets {
+			prepared, err := e.Prepare(ctx, PrepareRequest{Run: out.Run, ChangeSet: changeSet, Target: t})
+			if err != nil {
+				return err
+			}
+			switch {
+			case prepared.Plan != "":
+				plans[t] = prepared.Plan
+			case prepared.Version >= 0:
+				out.Versions[t] = prepared.Version
+			}
+		}
+		if len(plans) == 0 {
+			return nil
+		}
+		if _, err := e.Audit(ctx, AuditRequest{Run: out.Run, Batches: out.Landed.Batches, Plans: slices.Sorted(maps.Values(plans))}); err != nil {
+			return err
+		}
+		err := e.commit(ctx, targets, plans, out)
+		if _, conflict := errors.AsType[*delta.ConflictError](err); !conflict {
+			return err
+		}
+	}
+	return fmt.Errorf("day %s of %s: other writers kept committing first, %d times: run it again", out.Run.Day, out.Run.Dataset, attempts)
+}
+
+func (e *Engine) commit(ctx context.Context, targets []string, plans map[string]string, out *DayResult) error {
+	for _, t := range targets {
+		if plans[t] == "" {
+			continue
+		}
+		done, err := e.Commit(ctx, CommitRequest{Run: out.Run, Plan: plans[t]})
+		if err != nil {
+			return err
+		}
+		out.Versions[t] = done.Version
+		for name, n := range done.Counts {
+			out.Counts[t+"."+name] = n
+		}
+	}
+	return nil
+}
