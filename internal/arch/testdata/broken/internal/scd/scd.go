@@ -1,0 +1,5 @@
+package scd
+
+import "varve/internal/object"
+
+var _ object.Store

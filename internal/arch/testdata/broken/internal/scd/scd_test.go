@@ -1,0 +1,5 @@
+package scd
+
+import "varve/internal/object/memstore"
+
+var _ = memstore.New

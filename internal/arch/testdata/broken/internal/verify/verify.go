@@ -1,0 +1,5 @@
+package verify
+
+import "varve/internal/scd"
+
+var _ scd.Event

@@ -1,0 +1,5 @@
+package workflows
+
+import "varve/internal/stage"
+
+func day() { stage.Run(stage.Request{}) }
