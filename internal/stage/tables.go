@@ -37,6 +37,15 @@ func Tables(ctx context.Context, store object.Store) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
+// Maintainable names the tables that contracts and models maintain: all but evidence, quarantine and the ledger.
+func Maintainable(ctx context.Context, store object.Store) ([]string, error) {
+	names, err := Tables(ctx, store)
+	return slices.DeleteFunc(names, func(name string) bool {
+		layer, _, _ := strings.Cut(name, ".")
+		return layer == "bronze" || layer == "quarantine" || layer == "ops"
+	}), err
+}
+
 // Query answers a SQL query over the warehouse's tables, each by its name. versions pins tables to Delta versions; others
 // are read at their newest.
 func (e *Engine) Query(ctx context.Context, query string, versions map[string]int64) (*sql.Result, error) {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"varve/schemas/scaffold"
+	"varve/worker"
+)
+
+func initCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init DIR",
+		Short: "make a project to start from",
+		Args:  arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := os.Stat(filepath.Join(args[0], worker.ProjectFile)); err == nil {
+				return fmt.Errorf("init: %q is a project already", args[0])
+			}
+			if err := plant(scaffold.Files(), args[0]); err != nil {
+				return fmt.Errorf("init: %w", err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "made a project in %s; next:\n  varve -C %s run customer --day 2026-01-05\n  varve -C %s dev\n", args[0], args[0], args[0])
+			return nil
+		},
+	}
+}
+
+// plant writes the files that dir lacks, each whole or not at all.
+func plant(files fs.FS, dir string) error {
+	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o750)
+		}
+		if _, err := os.Stat(to); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		body, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		part := to + ".part"
+		if err := os.WriteFile(part, body, 0o600); err != nil {
+			return err
+		}
+		return os.Rename(part, to)
+	})
+}

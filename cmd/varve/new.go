@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"varve/internal/source"
+	"varve/schemas"
+)
+
+func newCommand(o *options) *cobra.Command {
+	var from []string
+	cmd := &cobra.Command{
+		Use:   "new DATASET --from FILE...",
+		Short: "read real files and write a contract to start from, each choice with its evidence",
+		Args:  arguments(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files := append(from, args[1:]...)
+			if len(files) == 0 {
+				return &usageError{cause: errors.New("name the files to read with --from")}
+			}
+			found, err := source.Infer(cmd.Context(), files...)
+			if err != nil {
+				return fmt.Errorf("new %s: %w", args[0], err)
+			}
+			body := schemas.Draft(draftOf(args[0], files[0], found))
+			to := filepath.Join(o.project, "datasets", args[0]+".yaml")
+			if err := writeNew(to, body); err != nil {
+				return fmt.Errorf("new %s: %w", args[0], err)
+			}
+			out := cmd.OutOrStdout()
+			fmt.Fprintf(out, "wrote %s from %d records\n", to, found.Records)
+			if found.Bad > 0 {
+				fmt.Fprintf(out, "%d of them do not parse; they would go to quarantine\n", found.Bad)
+			}
+			if _, err := schemas.Parse(body); err != nil {
+				fmt.Fprintf(out, "before it can be used:\n%v\n", schemas.InFile(err, to))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringSliceVar(&from, "from", nil, "files of the source, CSV or JSON; more may follow as arguments")
+	return cmd
+}
+
+// writeNew writes a file that must not be there yet.
+func writeNew(to string, body []byte) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%q exists: move it away, or choose another name", to)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(body); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
+}
+
+// draftOf says what was found in a contract's words.
+func draftOf(dataset, file string, found source.Draft) schemas.DraftSpec {
+	out := schemas.DraftSpec{
+		Dataset: dataset, Format: found.Dialect.Format, Path: dataset + "/{day}/*" + filepath.Ext(file), CSV: schemas.Dialect{
+			Delimiter: found.Dialect.Delimiter, Quote: string(rune(found.Dialect.Quote)), Header: found.Dialect.Header, NullText: found.Dialect.Null,
+		},
+	}
+	for _, c := range found.Columns {
+		out.Columns = append(out.Columns, schemas.DraftColumn{Name: c.Name, Type: c.Type, Evidence: c.Evidence})
+	}
+	for i, k := range found.Keys {
+		out.Keys = append(out.Keys, schemas.KeyCandidate{Columns: k.Columns, Evidence: k.Evidence})
+		if i > 0 {
+			continue
+		}
+		for at := range out.Columns {
+			for _, name := range k.Columns {
+				out.Columns[at].Required = out.Columns[at].Required || out.Columns[at].Name == name
+			}
+		}
+	}
+	for _, s := range found.Sequences {
+		out.Sequences = append(out.Sequences, schemas.Candidate{Value: strings.Join(s.Columns, ", "), Evidence: s.Evidence})
+	}
+	for i, d := range found.Deletes {
+		out.Deletes = append(out.Deletes, schemas.Candidate{Value: d.Expr, Evidence: d.Evidence})
+		if i == 0 {
+			out.Except = append(out.Except, d.Columns...)
+		}
+	}
+	if len(found.Sequences) > 0 {
+		out.Except = append(out.Except, found.Sequences[0].Columns...)
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"varve/internal/merge"
+	"varve/internal/stage"
+	"varve/internal/value"
+	"varve/worker"
+)
+
+func runCommand(o *options) *cobra.Command {
+	var day string
+	var dry bool
+	var contract int64
+	cmd := &cobra.Command{
+		Use:   "run DATASET",
+		Short: "run every stage of a dataset's day in this process, without Temporal",
+		Args:  arguments(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := worker.OpenProject(cmd.Context(), o.project, o.log())
+			if err != nil {
+				return err
+			}
+			if _, err := time.Parse(time.DateOnly, cmp.Or(day, "2026-01-01")); err != nil {
+				return &usageError{cause: fmt.Errorf("--day %q is not of the form 2026-09-14", day)}
+			}
+			in := stage.DayRequest{
+				Dataset: args[0], Day: cmp.Or(day, p.Engine.Now().Format(time.DateOnly)), Contract: contract, Run: "run-" + uuid.NewString(), Reopen: true,
+			}
+			out := cmd.OutOrStdout()
+			if dry {
+				return dryRun(cmd, p, in)
+			}
+			if _, err := p.Publish(cmd.Context(), func(line string) { fmt.Fprintln(out, line) }); err != nil {
+				return err
+			}
+			result, err := p.Engine.Day(cmd.Context(), in)
+			if err != nil {
+				return err
+			}
+			report(out, result)
+			for _, table := range slices.Sorted(maps.Keys(result.Versions)) {
+				count := func(name string) int64 { return result.Counts[table+"."+name] }
+				fmt.Fprintf(out, "  %s is at version %d: %d rows inserted, %d updated, %d deleted\n",
+					table, result.Versions[table], count(merge.Inserted), count(merge.Updated), count(merge.Deleted))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&day, "day", "", "the logical day, as 2026-09-14 (default today)")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "tell what would change, and change nothing")
+	cmd.Flags().Int64Var(&contract, "contract", 0, "the number of the published contract to use (default the newest)")
+	return cmd
+}
+
+// report tells in a few lines what came and what became of it.
+func report(w io.Writer, r stage.DayResult) {
+	fmt.Fprintf(w, "%s %s: %d files, %d records, %d events\n", r.Run.Dataset, r.Run.Day, r.Landed.Files, r.Landed.Records, r.Events)
+	if r.Bad > 0 {
+		fmt.Fprintf(w, "  %d records went to quarantine: varve cat quarantine.%s\n", r.Bad, r.Run.Dataset)
+	}
+}
+
+func dryRun(cmd *cobra.Command, p *worker.Project, in stage.DayRequest) error {
+	out := cmd.OutOrStdout()
+	contracts, err := p.Contracts()
+	if err != nil {
+		return err
+	}
+	result, forecasts, err := p.Engine.DryRun(cmd.Context(), in, contracts)
+	if err != nil {
+		return err
+	}
+	report(out, result)
+	for _, f := range forecasts {
+		fmt.Fprintf(out, "%s would have %d rows inserted, %d updated, %d deleted\n", f.Target, f.Counts[merge.Inserted], f.Counts[merge.Updated], f.Counts[merge.Deleted])
+		if len(f.Changes) == 0 {
+			continue
+		}
+		schema := append(value.Schema{{Name: "change", Type: value.Type{Kind: value.StringKind}}}, f.Schema...)
+		var rows []value.Row
+		for _, c := range f.Changes {
+			sign := "-"
+			if c.Added {
+				sign = "+"
+			}
+			rows = append(rows, append(value.Row{sign}, c.Row...))
+		}
+		if err := printTable(out, "  ", schema, rows); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(out, "Nothing was committed.")
+	return nil
+}

@@ -1,0 +1,185 @@
+// Package embedded is a Temporal service and its UI inside this process, on loopback, with its state in one SQLite file. It
+// is for a developer's machine, demos and tests; it knows nothing of workflows.
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/temporalio/ui-server/v2/server"
+	uiconfig "github.com/temporalio/ui-server/v2/server/config"
+	"github.com/temporalio/ui-server/v2/server/server_options"
+	"go.temporal.io/server/common/authorization"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/temporal"
+)
+
+// Host is the only address that the servers listen on.
+const Host = "127.0.0.1"
+
+// The ports that Temporal's own tools expect.
+const (
+	UsualPort   = 7233
+	UsualUIPort = 8233
+)
+
+// tries is how often a start is tried anew because another process took a port between its choice and its use.
+const tries = 5
+
+// Options say where a server listens and keeps its state.
+type Options struct {
+	// File is the SQLite file. It is made where it is missing.
+	File string
+	// Namespace is made where it is missing. Default default.
+	Namespace string
+	// Port and UIPort are where the service and its UI listen. Default 7233 and 8233, or free ones where those are taken.
+	Port, UIPort int
+	// Attributes are the search attributes that the namespace gets, all keywords.
+	Attributes []string
+	// Log takes what the server warns of. Default discarded.
+	Log *slog.Logger
+}
+
+// WithDefaults fills in what is not set.
+func (o Options) WithDefaults() Options {
+	o.Namespace = cmp.Or(o.Namespace, "default")
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Server is a running service with its UI.
+type Server struct {
+	// Address is the service's host and port.
+	Address string
+	// UI is the address of the web UI.
+	UI string
+	// SetAside is the file that the state of another server version was moved to, empty where there was none.
+	SetAside string
+
+	service temporal.Server
+	ui      *server.Server
+	ended   chan error
+	unlock  func() error
+}
+
+// Start starts a service and its UI and returns when both answer.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	o = o.WithDefaults()
+	unlock, err := lock(o.File)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{unlock: unlock, ended: make(chan error, 1)}
+	if s.SetAside, err = setAsideOlder(o.File); err != nil {
+		return nil, errors.Join(fmt.Errorf("start Temporal: %w", err), unlock())
+	}
+	for try := 1; ; try++ {
+		err = s.start(ctx, o)
+		if err == nil {
+			return s, nil
+		}
+		if _, lost := errors.AsType[*fatalError](err); !lost || try == tries {
+			return nil, errors.Join(err, unlock())
+		}
+	}
+}
+
+// start chooses ports and starts the service, then its UI.
+func (s *Server) start(ctx context.Context, o Options) error {
+	ports, err := choosePorts(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer ports.release()
+	s.Address, s.UI = address(ports.service[0].number), "http://"+address(ports.ui.number)
+	settings := settings(o.File, ports.numbers())
+	if err := prepare(settings, o); err != nil {
+		return fmt.Errorf("start Temporal: %w", err)
+	}
+	for _, p := range ports.service {
+		p.release()
+	}
+	if s.service, err = service(settings, o.Log); err != nil {
+		return fmt.Errorf("start Temporal: %w", err)
+	}
+	s.ui = ui(s.Address, ports.ui.number, o.Namespace)
+	ports.ui.release()
+	go func() { s.ended <- s.ui.Start() }()
+	if err := answering(ctx, address(ports.ui.number)); err != nil {
+		return errors.Join(fmt.Errorf("start the Temporal UI: %w", err), s.end())
+	}
+	return nil
+}
+
+// Stop ends both. The state stays in the file.
+func (s *Server) Stop() error { return errors.Join(s.end(), s.unlock()) }
+
+func (s *Server) end() error {
+	s.ui.Stop()
+	return errors.Join(<-s.ended, s.service.Stop())
+}
+
+// answering waits until something listens.
+func answering(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// service makes and starts the service. The server ends its process where it cannot go on; here that is an error.
+func service(c *config.Config, log *slog.Logger) (s temporal.Server, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			fatal, ok := p.(*fatalError)
+			if !ok {
+				panic(p)
+			}
+			err = fatal
+		}
+	}()
+	s, err = temporal.NewServer(
+		temporal.WithConfig(c),
+		temporal.ForServices(temporal.DefaultServices),
+		temporal.WithStaticHosts(staticHosts(c)),
+		temporal.WithLogger(logger{log: log}),
+		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
+		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
+		temporal.WithDynamicConfigClient(dynamic()),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Start()
+}
+
+func ui(address string, port int, namespace string) *server.Server {
+	c := &uiconfig.Config{
+		TemporalGRPCAddress: address, Host: Host, Port: port, EnableUI: true, DefaultNamespace: namespace,
+		DisableNewsFetch: true, HideLogs: true, CORS: uiconfig.CORS{CookieInsecure: true},
+	}
+	return server.NewServer(server_options.WithConfigProvider(c))
+}
+
+// address is a port on the only host.
+func address(port int) string { return net.JoinHostPort(Host, strconv.Itoa(port)) }

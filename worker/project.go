@@ -1,0 +1,239 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"varve/internal/object"
+	"varve/internal/object/filestore"
+	"varve/internal/object/s3store"
+	"varve/internal/stage"
+	"varve/schemas"
+)
+
+// ProjectFile is the file that makes a folder a project.
+const ProjectFile = "varve.yaml"
+
+// Project is a user's folder: settings, contracts, models, and the stores they speak of.
+type Project struct {
+	Dir      string
+	Settings schemas.Project
+	Engine   *stage.Engine
+}
+
+// NoProjectError says that a folder is not a project.
+type NoProjectError struct{ Dir string }
+
+func (e *NoProjectError) Error() string {
+	return fmt.Sprintf("%q is not a project (it has no %s): make one with varve init, or name one with --project", e.Dir, ProjectFile)
+}
+
+// OpenProject opens the project in dir and its stores.
+func OpenProject(ctx context.Context, dir string, log *slog.Logger) (*Project, error) {
+	file := filepath.Join(dir, ProjectFile)
+	body, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &NoProjectError{Dir: dir}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open project: %w", err)
+	}
+	settings, err := schemas.ParseProject(body)
+	if err != nil {
+		return nil, schemas.InFile(err, file)
+	}
+	warehouse, err := openStore(ctx, dir, settings.Warehouse, true)
+	if err != nil {
+		return nil, fmt.Errorf("open the warehouse: %w", err)
+	}
+	landing, err := openStore(ctx, dir, settings.Landing, false)
+	if err != nil {
+		return nil, fmt.Errorf("open the landing zone: %w", err)
+	}
+	scratch := filepath.Join(dir, ".varve", "scratch")
+	if err := os.MkdirAll(scratch, 0o750); err != nil {
+		return nil, fmt.Errorf("open project: %w", err)
+	}
+	return &Project{Dir: dir, Settings: settings, Engine: stage.New(stage.Options{
+		Warehouse: warehouse, Landing: landing, Dir: scratch, MemoryMiB: settings.Limits.MemoryMiB, Log: log,
+		Now: time.Now, //nolint:forbidigo // the process's one clock
+	})}, nil
+}
+
+// openStore opens a location; a local one that is not there is made if the caller may write to it.
+func openStore(ctx context.Context, dir string, l schemas.Location, writable bool) (object.Store, error) {
+	if l.S3 != "" {
+		bucket, prefix, _ := strings.Cut(l.S3, "/")
+		s, err := s3store.Open(ctx, s3store.Config{Bucket: bucket, Endpoint: l.Endpoint, Region: l.Region, PathStyle: l.PathStyle})
+		if err != nil {
+			return nil, err
+		}
+		if prefix != "" {
+			return object.Prefix(s, prefix), nil
+		}
+		return s, nil
+	}
+	root := l.Path
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(dir, root)
+	}
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) && !writable {
+		return nil, fmt.Errorf("the folder %q is missing: make it, or correct landing in %s", root, ProjectFile)
+	}
+	if writable {
+		if err := os.MkdirAll(root, 0o750); err != nil {
+			return nil, err
+		}
+	}
+	return filestore.Open(root)
+}
+
+// Contracts reads every contract of the project. All problems of all files are one error.
+func (p *Project) Contracts() ([]schemas.Contract, error) {
+	files, err := p.files("datasets", ".yaml", ".yml", ".sql")
+	if err != nil {
+		return nil, err
+	}
+	var out []schemas.Contract
+	var all []error
+	for _, f := range files {
+		if filepath.Ext(f) == ".sql" {
+			all = append(all, fmt.Errorf("%s: contracts in AUTO CDC SQL come with a later version: write the contract in YAML", f))
+			continue
+		}
+		c, err := p.contract(f)
+		if err != nil {
+			all = append(all, err)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out, errors.Join(append(all, clash(out))...)
+}
+
+// contract reads one file and holds it against both halves of the rules: shape and SQL.
+func (p *Project) contract(file string) (schemas.Contract, error) {
+	body, err := os.ReadFile(filepath.Join(p.Dir, file))
+	if err != nil {
+		return schemas.Contract{}, fmt.Errorf("read a contract: %w", err)
+	}
+	c, err := schemas.Parse(body)
+	if err != nil {
+		return c, schemas.InFile(err, file)
+	}
+	problems, err := p.Engine.CheckContract(c)
+	if err != nil {
+		return c, err
+	}
+	if len(problems) > 0 {
+		return c, &schemas.Problems{File: file, List: problems}
+	}
+	return c, nil
+}
+
+// clash says which datasets and targets stand in more than one contract.
+func clash(contracts []schemas.Contract) error {
+	owner := map[string]string{}
+	var all []error
+	take := func(kind, name, dataset string) {
+		if other, taken := owner[kind+name]; taken {
+			all = append(all, fmt.Errorf("%s %q is in the contracts of %q and %q: it may have one owner", kind, name, other, dataset))
+		}
+		owner[kind+name] = dataset
+	}
+	for _, c := range contracts {
+		take("dataset", c.Dataset, c.Dataset)
+		for _, t := range c.Targets {
+			take("table", t.Table, c.Dataset)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Models reads every SQL model of the project, by table name: the file's name without .sql.
+func (p *Project) Models() (map[string]string, error) {
+	files, err := p.files("models", ".sql")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, f := range files {
+		table := strings.TrimSuffix(filepath.Base(f), ".sql")
+		if !schemas.IsTableName(table) {
+			return nil, fmt.Errorf("%s: a model's file is named after its table, as models/gold.sales.sql", f)
+		}
+		body, err := os.ReadFile(filepath.Join(p.Dir, f))
+		if err != nil {
+			return nil, fmt.Errorf("read a model: %w", err)
+		}
+		out[table] = string(body)
+	}
+	return out, nil
+}
+
+// files lists the project's files in a folder that end so, in order.
+func (p *Project) files(folder string, ends ...string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(p.Dir, folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the project: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if !e.IsDir() && slices.Contains(ends, filepath.Ext(e.Name())) {
+			out = append(out, filepath.Join(folder, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// Publish publishes every contract and model of the project that differs from its newest publication. show is told what
+// is about to change, before it does.
+func (p *Project) Publish(ctx context.Context, show func(line string)) ([]schemas.Published, error) {
+	contracts, err := p.Contracts()
+	if err != nil {
+		return nil, err
+	}
+	var out []schemas.Published
+	for _, c := range contracts {
+		preview, err := stage.PreviewContract(ctx, p.Engine.Warehouse, c)
+		if err != nil {
+			return nil, err
+		}
+		if preview.New {
+			show(fmt.Sprintf("contract %s: publishing number %d", c.Dataset, preview.Published.Number))
+			for _, change := range preview.Changes {
+				show("  " + change.String())
+			}
+		}
+		done, err := stage.PublishContract(ctx, p.Engine.Warehouse, c)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, done.Published)
+	}
+	models, err := p.Models()
+	if err != nil {
+		return nil, err
+	}
+	for table, query := range models {
+		changed, err := stage.PublishModel(ctx, p.Engine.Warehouse, table, query)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			show("model " + table + ": published")
+		}
+	}
+	return out, nil
+}
