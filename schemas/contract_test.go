@@ -228,7 +228,7 @@ func TestProjectHasDefaults(t *testing.T) {
 	}
 	want := schemas.Project{
 		Warehouse: schemas.Location{Path: "w"}, Landing: schemas.Location{S3: "bkt/in", Region: "eu-central-1"},
-		Temporal: schemas.Temporal{TaskQueue: "varve", Port: 7233, UIPort: 8233}, Limits: schemas.Limits{MemoryMiB: 3072},
+		Temporal: schemas.Temporal{TaskQueue: "varve"}, Limits: schemas.Limits{MemoryMiB: 3072},
 	}
 	if p != want {
 		t.Errorf("got %+v, want %+v", p, want)

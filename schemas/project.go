@@ -37,7 +37,7 @@ type Temporal struct {
 	Namespace string
 	// TaskQueue of the project's workers. Default varve.
 	TaskQueue string
-	// Port and UIPort of varve dev, on loopback. Default 7233 and 8233.
+	// Port and UIPort of varve dev, on loopback. Default 7233 and 8233, or free ones where those are taken.
 	Port, UIPort int
 }
 
@@ -53,7 +53,7 @@ var bucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^/\s]+)*$`)
 func ParseProject(src []byte) (Project, error) {
 	none := func(string) string { return "" }
 	r := &reader{lines: map[string]int{}, later: laterInProject, home: none}
-	p := Project{Temporal: Temporal{TaskQueue: "varve", Port: 7233, UIPort: 8233}}
+	p := Project{Temporal: Temporal{TaskQueue: "varve"}}
 	memory := int64(0)
 	if root := r.document(src); root != nil {
 		r.mapping(root, "", []field{

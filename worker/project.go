@@ -39,7 +39,7 @@ func (e *NoProjectError) Error() string {
 // OpenProject opens the project in dir and its stores.
 func OpenProject(ctx context.Context, dir string, log *slog.Logger) (*Project, error) {
 	file := filepath.Join(dir, ProjectFile)
-	body, err := os.ReadFile(file)
+	body, err := os.ReadFile(file) //nolint:gosec // the folder is the user's to name
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &NoProjectError{Dir: dir}
 	}
@@ -97,7 +97,7 @@ func openStore(ctx context.Context, dir string, l schemas.Location, writable boo
 }
 
 // Contracts reads every contract of the project. All problems of all files are one error.
-func (p *Project) Contracts() ([]schemas.Contract, error) {
+func (p *Project) Contracts(ctx context.Context) ([]schemas.Contract, error) {
 	files, err := p.files("datasets", ".yaml", ".yml", ".sql")
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (p *Project) Contracts() ([]schemas.Contract, error) {
 			all = append(all, fmt.Errorf("%s: contracts in AUTO CDC SQL come with a later version: write the contract in YAML", f))
 			continue
 		}
-		c, err := p.contract(f)
+		c, err := p.contract(ctx, f)
 		if err != nil {
 			all = append(all, err)
 			continue
@@ -120,8 +120,8 @@ func (p *Project) Contracts() ([]schemas.Contract, error) {
 }
 
 // contract reads one file and holds it against both halves of the rules: shape and SQL.
-func (p *Project) contract(file string) (schemas.Contract, error) {
-	body, err := os.ReadFile(filepath.Join(p.Dir, file))
+func (p *Project) contract(ctx context.Context, file string) (schemas.Contract, error) {
+	body, err := os.ReadFile(filepath.Join(p.Dir, file)) //nolint:gosec // a file of the user's project
 	if err != nil {
 		return schemas.Contract{}, fmt.Errorf("read a contract: %w", err)
 	}
@@ -129,7 +129,7 @@ func (p *Project) contract(file string) (schemas.Contract, error) {
 	if err != nil {
 		return c, schemas.InFile(err, file)
 	}
-	problems, err := p.Engine.CheckContract(c)
+	problems, err := p.Engine.CheckContract(ctx, c)
 	if err != nil {
 		return c, err
 	}
@@ -167,10 +167,10 @@ func (p *Project) Models() (map[string]string, error) {
 	out := map[string]string{}
 	for _, f := range files {
 		table := strings.TrimSuffix(filepath.Base(f), ".sql")
-		if !schemas.IsTableName(table) {
-			return nil, fmt.Errorf("%s: a model's file is named after its table, as models/gold.sales.sql", f)
+		if !schemas.IsTableName(table) || schemas.IsReservedTable(table) {
+			return nil, fmt.Errorf("%s: a model's file is named after its table, as models/gold.sales.sql, and varve keeps bronze, quarantine and ops to itself", f)
 		}
-		body, err := os.ReadFile(filepath.Join(p.Dir, f))
+		body, err := os.ReadFile(filepath.Join(p.Dir, f)) //nolint:gosec // a file of the user's project
 		if err != nil {
 			return nil, fmt.Errorf("read a model: %w", err)
 		}
@@ -200,7 +200,7 @@ func (p *Project) files(folder string, ends ...string) ([]string, error) {
 // Publish publishes every contract and model of the project that differs from its newest publication. show is told what
 // is about to change, before it does.
 func (p *Project) Publish(ctx context.Context, show func(line string)) ([]schemas.Published, error) {
-	contracts, err := p.Contracts()
+	contracts, err := p.Contracts(ctx)
 	if err != nil {
 		return nil, err
 	}

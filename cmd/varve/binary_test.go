@@ -30,7 +30,7 @@ var build = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals /
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if to, err := build(); err == nil {
-		os.RemoveAll(filepath.Dir(to)) //nolint:errcheck // a leftover in the temporary directory does no harm
+		os.RemoveAll(filepath.Dir(to))
 	}
 	os.Exit(code)
 }

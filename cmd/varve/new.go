@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ func newCommand(o *options) *cobra.Command {
 		Short: "read real files and write a contract to start from, each choice with its evidence",
 		Args:  arguments(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files := append(from, args[1:]...)
+			files := slices.Concat(from, args[1:])
 			if len(files) == 0 {
 				return &usageError{cause: errors.New("name the files to read with --from")}
 			}
@@ -54,7 +55,7 @@ func writeNew(to string, body []byte) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user's own project
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%q exists: move it away, or choose another name", to)
 	}

@@ -72,7 +72,7 @@ func report(w io.Writer, r stage.DayResult) {
 
 func dryRun(cmd *cobra.Command, p *worker.Project, in stage.DayRequest) error {
 	out := cmd.OutOrStdout()
-	contracts, err := p.Contracts()
+	contracts, err := p.Contracts(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -389,7 +389,7 @@ func TestRangesHoldWhatWasAdded(t *testing.T) {
 		for _, n := range numbers {
 			r = r.With(n)
 		}
-		for n := int64(0); n <= 21; n++ {
+		for n := range int64(22) {
 			if r.Has(n) != slices.Contains(numbers, n) {
 				t.Fatalf("%v has %d: %t", r, n, r.Has(n))
 			}

@@ -39,7 +39,7 @@ func (p *preparation) write(ctx context.Context) (*Plan, error) {
 
 // diff marks the rows that go and gives those that come, each with its hidden sequence at the end.
 func (p *preparation) diff(plan *Plan) []value.Row {
-	var fresh []value.Row
+	fresh := make([]value.Row, 0, len(p.keys))
 	for _, k := range p.ordered() {
 		kept := make([]bool, len(k.old))
 		var come []scd.Row

@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"context"
 	"fmt"
 
 	"varve/internal/sql"
@@ -36,12 +37,12 @@ func boundExpr(c schemas.Contract, t schemas.Target) string {
 }
 
 // BoundType is the type of the start and the end of a target's rows.
-func BoundType(db *sql.DB, c schemas.Contract, t schemas.Target) (value.Type, error) {
+func BoundType(ctx context.Context, db *sql.DB, c schemas.Contract, t schemas.Target) (value.Type, error) {
 	expr := boundExpr(c, t)
 	if expr == "" {
 		return SequenceType(c), nil
 	}
-	bound, err := db.Check(expr, recordSchema(c))
+	bound, err := db.Check(ctx, expr, recordSchema(c))
 	if err != nil {
 		return value.Type{}, fmt.Errorf("history.by of %s: %w", t.Table, err)
 	}

@@ -121,7 +121,7 @@ func Run(ctx context.Context, d Deps, c schemas.Published, batches []source.Batc
 	if err != nil {
 		return ChangeSet{}, fmt.Errorf("bronze of %s: %w", cs.Dataset, err)
 	}
-	plan, err := newPlan(d.DB, c.Contract) //nolint:contextcheck // it only plans expressions: short, and without a context by design
+	plan, err := newPlan(ctx, d.DB, c.Contract)
 	if err != nil {
 		return ChangeSet{}, fmt.Errorf("contract of %s: %w", cs.Dataset, err)
 	}

@@ -166,7 +166,7 @@ func TestBoundsComeFromTheRecordAndMustBeNearItsDay(t *testing.T) {
 	_, events = w.run(t, p, batches, "3")
 	require.Len(t, events, 5)
 	require.Equal(t, dayNum, events[4].By["gold.then"])
-	bound, err := normalize.BoundType(w.deps.DB, p.Contract, p.Contract.Targets[1])
+	bound, err := normalize.BoundType(t.Context(), w.deps.DB, p.Contract, p.Contract.Targets[1])
 	require.NoError(t, err)
 	require.Equal(t, kind(value.DateKind), bound)
 }

@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,7 +42,7 @@ type bound struct {
 	deleteBy int // position, -1 where there is none
 }
 
-func newPlan(db *sql.DB, c schemas.Contract) (*plan, error) {
+func newPlan(ctx context.Context, db *sql.DB, c schemas.Contract) (*plan, error) {
 	p := &plan{db: db, contract: c, columns: recordSchema(c)}
 	for _, key := range c.Keys {
 		p.keys = append(p.keys, p.columns.Index(key))
@@ -58,14 +59,14 @@ func newPlan(db *sql.DB, c schemas.Contract) (*plan, error) {
 		return nil, errors.New("a key, kept or sequence column is not declared")
 	}
 	var err error
-	if p.deletes, err = p.condition("apply_as_deletes", c.ApplyAsDeletes); err != nil {
+	if p.deletes, err = p.condition(ctx, "apply_as_deletes", c.ApplyAsDeletes); err != nil {
 		return nil, err
 	}
 	for _, t := range c.Targets {
 		if !HasBounds(c, t) {
 			continue
 		}
-		b, err := p.bound(t)
+		b, err := p.bound(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -74,8 +75,8 @@ func newPlan(db *sql.DB, c schemas.Contract) (*plan, error) {
 	return p, nil
 }
 
-func (p *plan) expression(name, text string) (*expression, error) {
-	names, err := p.db.Columns(text, p.columns)
+func (p *plan) expression(ctx context.Context, name, text string) (*expression, error) {
+	names, err := p.db.Columns(ctx, text, p.columns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -87,27 +88,27 @@ func (p *plan) expression(name, text string) (*expression, error) {
 }
 
 // condition is an expression that is true or false.
-func (p *plan) condition(name, text string) (*expression, error) {
+func (p *plan) condition(ctx context.Context, name, text string) (*expression, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // no condition is no fault
 	}
-	t, err := p.db.Check(text, p.columns)
+	t, err := p.db.Check(ctx, text, p.columns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if t.Kind != value.Boolean {
 		return nil, fmt.Errorf("%s: expression %q is a %s, not true or false", name, text, t)
 	}
-	return p.expression(name, text)
+	return p.expression(ctx, name, text)
 }
 
-func (p *plan) bound(t schemas.Target) (bound, error) {
+func (p *plan) bound(ctx context.Context, t schemas.Target) (bound, error) {
 	b := bound{target: t, deleteBy: -1}
 	var err error
-	if b.kind, err = BoundType(p.db, p.contract, t); err != nil {
+	if b.kind, err = BoundType(ctx, p.db, p.contract, t); err != nil {
 		return b, err
 	}
-	by, err := p.expression("history.by of "+t.Table, boundExpr(p.contract, t))
+	by, err := p.expression(ctx, "history.by of "+t.Table, boundExpr(p.contract, t))
 	if err != nil {
 		return b, err
 	}

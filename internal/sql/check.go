@@ -33,11 +33,10 @@ var many = []string{"unnest", "generate_subscripts", "unpivot_list"}
 
 // Check gives the type of an expression over the columns of one record, or an *ExprError that says what is wrong with
 // it: an unknown column, bad syntax, or something whose value is not a function of the record alone.
-func (db *DB) Check(expr string, columns value.Schema) (value.Type, error) {
+func (db *DB) Check(ctx context.Context, expr string, columns value.Schema) (value.Type, error) {
 	if at := plainColumn(expr, columns); at >= 0 {
 		return columns[at].Type, nil // also where the name is a word of SQL
 	}
-	ctx := context.Background()
 	tree, err := db.parseExpr(ctx, expr)
 	if err != nil {
 		return value.Type{}, err

@@ -70,11 +70,11 @@ func plainColumn(expr string, columns value.Schema) int {
 }
 
 // Columns gives the names of the columns that an expression reads, in the order of the columns.
-func (db *DB) Columns(expr string, columns value.Schema) ([]string, error) {
+func (db *DB) Columns(ctx context.Context, expr string, columns value.Schema) ([]string, error) {
 	if at := plainColumn(expr, columns); at >= 0 {
 		return []string{columns[at].Name}, nil
 	}
-	used, err := db.columnsUsed(context.Background(), columns, []string{expr})
+	used, err := db.columnsUsed(ctx, columns, []string{expr})
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func TestEveryTypeGoesThroughTheEngineUnchanged(t *testing.T) {
 	exprs := make([]string, len(schema))
 	for i, f := range schema {
 		exprs[i] = "CASE WHEN true THEN " + sql.Ident(f.Name) + " END" // not a bare name, so that the engine computes it
-		got, err := db.Check(exprs[i], schema)
+		got, err := db.Check(t.Context(), exprs[i], schema)
 		require.NoError(t, err)
 		require.Equal(t, f.Type, got, f.Name)
 	}
@@ -168,7 +168,7 @@ func TestCheckTypesAnExpressionOverTheColumns(t *testing.T) {
 		"upper(operation) IN ('D', 'DELETE')":           kind(value.Boolean),
 		"age(effective_date::timestamp, _day)::varchar": kind(value.StringKind),
 	} {
-		got, err := db.Check(expr, columns())
+		got, err := db.Check(t.Context(), expr, columns())
 		require.NoError(t, err, expr)
 		require.Equal(t, want, got, expr)
 	}
@@ -202,7 +202,7 @@ func TestCheckRefusesWhatIsNoFunctionOfTheRecord(t *testing.T) {
 		"n + operation":                     "not valid SQL here",
 		"frobnicate(n)":                     "unknown name",
 	} {
-		_, err := db.Check(expr, columns())
+		_, err := db.Check(t.Context(), expr, columns())
 		require.ErrorContains(t, err, want, expr)
 		var fault *sql.ExprError
 		require.ErrorAs(t, err, &fault, expr)
@@ -264,7 +264,7 @@ func TestTablesAreThoseThatTheQueryReads(t *testing.T) {
 		`SELECT * FROM "silver"."Odd name" AS s;`:          "silver.Odd name",
 		"SELECT (SELECT max(x) FROM gold.b) FROM range(2)": "gold.b",
 	} {
-		got, err := db.Tables(query)
+		got, err := db.Tables(t.Context(), query)
 		require.NoError(t, err, query)
 		require.Equal(t, want, strings.Join(got, " "), query)
 	}
@@ -274,7 +274,7 @@ func TestTablesAreThoseThatTheQueryReads(t *testing.T) {
 		"SELECT 1; SELECT 2":      "2 statements",
 		"CREATE TABLE x (a INT)":  "SELECT",
 	} {
-		_, err := db.Tables(query)
+		_, err := db.Tables(t.Context(), query)
 		require.ErrorContains(t, err, want, query)
 	}
 }

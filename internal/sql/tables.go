@@ -10,8 +10,8 @@ import (
 
 // Tables gives the tables that a query reads, as layer.name, in order and each once. Names that the query itself
 // defines are not among them.
-func (db *DB) Tables(query string) ([]string, error) {
-	statements, err := db.parse(context.Background(), selectable(query))
+func (db *DB) Tables(ctx context.Context, query string) ([]string, error) {
+	statements, err := db.parse(ctx, selectable(query))
 	if syntax, ok := errors.AsType[*syntaxError](err); ok {
 		if syntax.Position >= 0 {
 			return nil, fmt.Errorf("query at %d: %s", syntax.Position+1, syntax.Message)

@@ -126,7 +126,7 @@ func (e *Engine) Normalize(ctx context.Context, in NormalizeRequest) (Normalized
 	if err != nil {
 		return Normalized{}, err
 	}
-	defer db.Close() //nolint:errcheck // an in-memory database has nothing to lose
+	defer db.Close()
 	cs, err := normalize.Run(ctx, normalize.Deps{Warehouse: e.Warehouse, DB: db, Dir: e.Dir, Now: e.Now}, p, open, attempt(in.Run.ID))
 	if share, ok := errors.AsType[*normalize.InvalidShareError](err); ok {
 		return Normalized{}, errors.Join(share, e.setAside(ctx, in.Run, numbers(open), share.Error()))
@@ -193,8 +193,8 @@ func (e *Engine) plan(ctx context.Context, in PrepareRequest, sample int) (*merg
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // an in-memory database has nothing to lose
-	t, err := target(db, p, in.Target)
+	defer db.Close()
+	t, err := target(ctx, db, p, in.Target)
 	if err != nil {
 		return nil, err
 	}

@@ -29,11 +29,11 @@ func (e *Engine) Maintain(ctx context.Context, in MaintainRequest) (Maintained, 
 	if err != nil {
 		return Maintained{}, err
 	}
-	defer db.Close() //nolint:errcheck // an in-memory database has nothing to lose
+	defer db.Close()
 	var out Maintained
 	for _, t := range p.Contract.Targets {
 		e.progress(ctx, Run{Dataset: in.Dataset}, "maintain "+t.Table)
-		m, err := target(db, p, t.Table)
+		m, err := target(ctx, db, p, t.Table)
 		if err != nil {
 			return out, fmt.Errorf("maintain %s: %w", t.Table, err)
 		}

@@ -173,19 +173,19 @@ func PublishContract(ctx context.Context, store object.Store, c schemas.Contract
 
 // CheckContract holds the contract's SQL expressions against its columns: the half of a contract's rules that needs a
 // database.
-func (e *Engine) CheckContract(c schemas.Contract) ([]schemas.Problem, error) {
+func (e *Engine) CheckContract(ctx context.Context, c schemas.Contract) ([]schemas.Problem, error) {
 	db, err := e.database()
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // an in-memory database has nothing to lose
+	defer db.Close()
 	columns := append(c.SourceSchema(), value.Field{Name: "_day", Type: value.Type{Kind: value.DateKind}})
 	var problems []schemas.Problem
 	check := func(field, expr string) {
 		if expr == "" {
 			return
 		}
-		if _, err := db.Check(expr, columns); err != nil {
+		if _, err := db.Check(ctx, expr, columns); err != nil {
 			problems = append(problems, schemas.Problem{Line: c.Line(field), Field: field, Message: err.Error()})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/google/uuid"
 
@@ -26,7 +27,7 @@ func (e *Engine) Publish(ctx context.Context, in PublishRequest) (Published, err
 	if err != nil {
 		return Published{}, err
 	}
-	order, err := e.order(all)
+	order, err := e.order(ctx, all)
 	if err != nil {
 		return Published{}, err
 	}
@@ -66,15 +67,15 @@ func (e *CycleError) Error() string {
 }
 
 // order puts every model behind the models that it reads.
-func (e *Engine) order(all []Model) ([]placed, error) {
+func (e *Engine) order(ctx context.Context, all []Model) ([]placed, error) {
 	db, err := e.database()
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // an in-memory database has nothing to lose
+	defer db.Close()
 	var rest, out []placed
 	for _, m := range all {
-		reads, err := db.Tables(m.SQL)
+		reads, err := db.Tables(ctx, m.SQL)
 		if err != nil {
 			return nil, fmt.Errorf("model %s: %w", m.Table, err)
 		}
@@ -100,7 +101,7 @@ func (e *Engine) order(all []Model) ([]placed, error) {
 // publish makes one model's table what its query gives, and tells the table's version.
 func (e *Engine) publish(ctx context.Context, m Model, versions map[string]int64) (int64, error) {
 	for range attempts {
-		result, _, err := e.query(ctx, m.SQL, versions)
+		result, err := e.Query(ctx, m.SQL, versions)
 		if err != nil {
 			return 0, err
 		}
@@ -118,7 +119,7 @@ func (e *Engine) replace(ctx context.Context, m Model, result *sql.Result) (int6
 	c := delta.Commit{
 		ID: uuid.NewString(), Operation: "WRITE",
 		Parameters: map[string]any{"mode": "Overwrite", "model": m.Number, "modelHash": m.Hash},
-		Metrics:    map[string]string{"numOutputRows": fmt.Sprint(len(result.Rows))},
+		Metrics:    map[string]string{"numOutputRows": strconv.Itoa(len(result.Rows))},
 		ReadTxns:   []string{modelAppID},
 	}
 	read, number := int64(-1), int64(0)

@@ -47,29 +47,22 @@ func Maintainable(ctx context.Context, store object.Store) ([]string, error) {
 }
 
 // Query answers a SQL query over the warehouse's tables, each by its name. versions pins tables to Delta versions; others
-// are read at their newest.
+// are read at their newest. A table that does not exist is a *NoTableError.
 func (e *Engine) Query(ctx context.Context, query string, versions map[string]int64) (*sql.Result, error) {
-	result, _, err := e.query(ctx, query, versions)
-	return result, err
-}
-
-// query also tells the version of every table that it read. A table that does not exist is a *NoTableError.
-func (e *Engine) query(ctx context.Context, query string, versions map[string]int64) (*sql.Result, map[string]int64, error) {
 	db, err := e.database()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // an in-memory database has nothing to lose
-	names, err := db.Tables(query)
+	defer db.Close()
+	names, err := db.Tables(ctx, query)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	dir, err := os.MkdirTemp(e.Dir, "varve-query-")
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a scratch directory: %w", err)
+		return nil, fmt.Errorf("make a scratch directory: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // scratch that stays behind is the system's to clean
-	read := map[string]int64{}
+	defer os.RemoveAll(dir)
 	for _, name := range names {
 		version, pinned := versions[name]
 		if !pinned {
@@ -77,19 +70,17 @@ func (e *Engine) query(ctx context.Context, query string, versions map[string]in
 		}
 		snap, err := e.Snapshot(ctx, name, version)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		read[name] = snap.Version()
 		parts, err := e.parts(ctx, Root(name), snap, dir)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if err := db.View(ctx, name, parts, snap.Schema()); err != nil {
-			return nil, nil, fmt.Errorf("open table %s: %w", name, err)
+			return nil, fmt.Errorf("open table %s: %w", name, err)
 		}
 	}
-	result, err := db.Query(ctx, query)
-	return result, read, err
+	return db.Query(ctx, query)
 }
 
 // NoTableError says that the warehouse has no table of a name.

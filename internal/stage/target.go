@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"strings"
@@ -18,13 +19,13 @@ import (
 func Root(table string) string { return strings.Replace(table, ".", "/", 1) }
 
 // target puts together what merge needs to know of one target of a contract.
-func target(db *sql.DB, p schemas.Published, table string) (merge.Target, error) {
+func target(ctx context.Context, db *sql.DB, p schemas.Published, table string) (merge.Target, error) {
 	c := p.Contract
 	for _, t := range c.Targets {
 		if t.Table != table {
 			continue
 		}
-		bound, err := normalize.BoundType(db, c, t)
+		bound, err := normalize.BoundType(ctx, db, c, t)
 		if err != nil {
 			return merge.Target{}, fmt.Errorf("target %s: %w", table, err)
 		}
@@ -33,10 +34,18 @@ func target(db *sql.DB, p schemas.Published, table string) (merge.Target, error)
 	return merge.Target{}, fmt.Errorf("contract %s number %d has no target %q", c.Dataset, p.Number, table)
 }
 
+// scdType is a target's kind; a contract has no other.
+func scdType(t schemas.Target) scd.Type {
+	if t.SCDType == int(scd.Type2) {
+		return scd.Type2
+	}
+	return scd.Type1
+}
+
 func assemble(p schemas.Published, t schemas.Target, bound value.Type) merge.Target {
 	c := p.Contract
 	out := merge.Target{
-		Table: t.Table, Root: Root(t.Table), Description: c.Description, Type: scd.Type(t.SCDType),
+		Table: t.Table, Root: Root(t.Table), Description: c.Description, Type: scdType(t),
 		Schema:   c.TargetSchema(t, bound),
 		Contract: p.Number, ContractHash: p.Hash,
 		State: state.Layout{Sequence: normalize.SequenceType(c)},

@@ -18,8 +18,8 @@ func lock(file string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock Temporal's state: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor fits
-		f.Close() //nolint:errcheck,gosec // nothing was written
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close() //nolint:gosec // nothing was written
 		return nil, &InUseError{File: file}
 	}
 	return f.Close, nil

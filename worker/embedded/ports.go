@@ -24,7 +24,7 @@ type port struct {
 
 func (p *port) release() {
 	if p.guard != nil {
-		p.guard.Close() //nolint:errcheck,gosec // nobody ever connected to it
+		p.guard.Close() //nolint:gosec // nobody ever connected to it
 		p.guard = nil
 	}
 }

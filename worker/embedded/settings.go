@@ -115,7 +115,8 @@ type fatalError struct{ message string }
 func (e *fatalError) Error() string { return "start Temporal: " + e.message }
 
 func (l logger) write(level slog.Level, msg string, tags []tag.Tag) {
-	args := []slog.Attr{slog.String("from", "temporal"), slog.String("message", msg)}
+	args := make([]slog.Attr, 0, len(tags)+1)
+	args = append(args, slog.String("message", msg))
 	for _, t := range tags {
 		args = append(args, slog.Any(t.Key(), t.Value()))
 	}
