@@ -73,3 +73,17 @@ func must(t *testing.T, args ...string) string {
 	}
 	return o.stdout
 }
+
+// shell runs one line of a page from the clone's root, with the built binary where the page says go run.
+func shell(t *testing.T, line string) {
+	t.Helper()
+	to, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, "go run ./cmd/varve", to)) //nolint:gosec // the project's own pages
+	cmd.Dir = filepath.Join("..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", line, err, out)
+	}
+}

@@ -1,0 +1,317 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// project makes a project to start from and gives its folder.
+func project(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "project")
+	must(t, "init", dir)
+	return dir
+}
+
+func write(t *testing.T, body string, at ...string) {
+	t.Helper()
+	name := filepath.Join(at...)
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listing is every file below a folder with its size and time.
+func listing(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		out = append(out, fmt.Sprint(name, " ", info.Size(), " ", info.ModTime()))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestInitRunCatQuery(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	dry := must(t, "-C", dir, "run", "customer", "--day", "2026-01-05", "--dry-run")
+	if !strings.Contains(dry, "Nothing was committed") || !strings.Contains(dry, "+") {
+		t.Errorf("the dry run shows no rows:\n%s", dry)
+	}
+	for _, line := range listing(t, filepath.Join(dir, "warehouse")) {
+		t.Errorf("the dry run left %s", line)
+	}
+	must(t, "-C", dir, "run", "customer", "--day", "2026-01-05")
+	tables := must(t, "-C", dir, "query", "--json", "SELECT count(*) AS n FROM ops.runs WHERE status = 'succeeded'")
+	if strings.TrimSpace(tables) != `{"n":1}` {
+		t.Errorf("the ledger has %s", tables)
+	}
+	before := listing(t, filepath.Join(dir, "warehouse", "silver"))
+	must(t, "-C", dir, "run", "customer", "--day", "2026-01-05")
+	if after := listing(t, filepath.Join(dir, "warehouse", "silver")); !slices.Equal(before, after) {
+		t.Errorf("a second run changed silver:\n%s", strings.Join(after, "\n"))
+	}
+	if o := varve(t, "init", dir); o.code != 1 || !strings.Contains(o.stderr, "project already") {
+		t.Errorf("init over a project: exit %d, %s", o.code, o.stderr)
+	}
+}
+
+func TestNewWritesAContractThatRuns(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	lines := "supplier_id,name,rating,seq,op\nS1,Acme,1.50,1,INSERT\nS2,Globex,2.25,2,INSERT\nS1,Acme Ltd,1.75,3,UPDATE\nS2,,,4,DELETE\n"
+	write(t, lines, dir, "landing", "supplier", "2026-03-01", "a.csv")
+	out := must(t, "-C", dir, "new", "supplier", "--from", filepath.Join(dir, "landing", "supplier", "2026-03-01", "a.csv"))
+	if !strings.Contains(out, "supplier.yaml") {
+		t.Errorf("new says %s", out)
+	}
+	must(t, "-C", dir, "run", "supplier", "--day", "2026-03-01")
+	got := rows(t, dir, "silver.supplier_current")
+	if len(got) != 1 || !strings.Contains(got[0], "Acme Ltd") {
+		t.Errorf("silver.supplier_current has %v", got)
+	}
+	if o := varve(t, "-C", dir, "new", "supplier", "--from", filepath.Join(dir, "landing", "supplier", "2026-03-01", "a.csv")); o.code != 1 || !strings.Contains(o.stderr, "exists") {
+		t.Errorf("new over a contract: exit %d, %s", o.code, o.stderr)
+	}
+}
+
+// TestBadRecordsGoToQuarantineAndTheRestGoesOn is the bad input that costs one record.
+func TestBadRecordsGoToQuarantineAndTheRestGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	write(t, `dataset: mixed
+source: {path: "mixed/{day}/*", format: json}
+columns: {id: {type: bigint}, name: {type: string}, n: {type: int}, seq: {type: bigint}}
+keys: [id]
+sequence_by: seq
+targets: [{table: silver.mixed}]
+`, dir, "datasets", "mixed.yaml")
+	write(t, `{"id":1,"name":"good","n":1,"seq":1}
+{"id":2,"name":"broken
+{"id":null,"name":"no key","n":1,"seq":1}
+{"id":3,"name":"no number","n":"many","seq":1}
+{"id":4,"name":"no sequence","n":4}
+{"id":9007199254740993,"name":"exact","n":5,"seq":1}
+`, dir, "landing", "mixed", "2026-03-01", "a.json")
+	out := must(t, "-C", dir, "run", "mixed", "--day", "2026-03-01")
+	if !strings.Contains(out, "4 records went to quarantine") {
+		t.Errorf("the summary says nothing of quarantine: %s", out)
+	}
+	if got := rows(t, dir, "silver.mixed"); len(got) != 2 || !strings.Contains(strings.Join(got, ""), "9007199254740993") {
+		t.Errorf("silver.mixed has %v", got)
+	}
+	bad := rows(t, dir, "quarantine.mixed")
+	for _, want := range []string{`"_row":2`, `"_row":3`, `"_row":4`, `"_row":5`, `"_reason":"malformed"`, `"_reason":"null_key"`, `"_reason":"convert"`, `"_reason":"null_sequence"`, `mixed/2026-03-01/a.json`} {
+		if !strings.Contains(strings.Join(bad, "\n"), want) {
+			t.Errorf("quarantine lacks %s:\n%s", want, strings.Join(bad, "\n"))
+		}
+	}
+}
+
+// TestFaultsAreOneClearSentence is the bad input that stops a command.
+func TestFaultsAreOneClearSentence(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := project(t)
+	settings, err := os.ReadFile(filepath.Join(busy, "varve.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, string(settings)+"\ntemporal: {port: "+port+"}\n", busy, "varve.yaml")
+	wrong := project(t)
+	write(t, "dataset: wrong\nsorce: {path: x}\nkeys: []\n", wrong, "datasets", "wrong.yaml")
+	nosql := project(t)
+	write(t, "dataset: nosql\nsource: {path: \"x/{day}/*\", format: json}\ncolumns: {id: {type: int}, op: {type: string}}\nkeys: [id]\nsequence_by: _arrival\napply_as_deletes: opp = 'D'\ntargets: [{table: silver.nosql}]\n", nosql, "datasets", "nosql.yaml")
+	outside := project(t)
+	write(t, "", outside, "landing", "customer", "2026-05-05", "a.json")
+	if err := os.Symlink("/etc/hostname", filepath.Join(outside, "landing", "customer", "2026-05-05", "b.json")); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		want []string
+	}{
+		"no source folder":        {[]string{"-C", dir, "run", "customer", "--day", "2030-01-01"}, 1, []string{"customer/2030-01-01"}},
+		"a file out of reach":     {[]string{"-C", outside, "run", "customer", "--day", "2026-05-05"}, 1, []string{"b.json"}},
+		"unknown dataset":         {[]string{"-C", dir, "run", "custmer", "--day", "2026-01-05"}, 1, []string{"custmer", "customer"}},
+		"a contract with errors":  {[]string{"-C", wrong, "run", "customer", "--day", "2026-01-05"}, 1, []string{"wrong.yaml:2", "sorce", "source", "keys"}},
+		"a bad SQL expression":    {[]string{"-C", nosql, "run", "customer", "--day", "2026-01-05"}, 1, []string{"nosql.yaml", "opp", "op"}},
+		"a port in use":           {[]string{"-C", busy, "dev"}, 1, []string{"port " + port, "in use"}},
+		"no project":              {[]string{"-C", t.TempDir(), "dev"}, 1, []string{"varve.yaml", "varve init"}},
+		"no Temporal":             {[]string{"-C", dir, "worker"}, 1, []string{"no Temporal service"}},
+		"unknown table":           {[]string{"-C", dir, "cat", "silver.nothing"}, 1, []string{"silver.nothing"}},
+		"no table in a folder":    {[]string{"cat", dir}, 1, []string{filepath.Base(dir)}},
+		"bad SQL":                 {[]string{"-C", dir, "query", "SELEC 1"}, 1, []string{"query"}},
+		"unknown flag":            {[]string{"run", "customer", "--dya", "2026-01-05"}, 2, []string{"dya"}},
+		"unknown verb":            {[]string{"rnu"}, 2, []string{"rnu"}},
+		"no dataset":              {[]string{"run"}, 2, []string{"varve run"}},
+		"a day that is none":      {[]string{"-C", dir, "run", "customer", "--day", "yesterday"}, 2, []string{"yesterday"}},
+		"a demo over other files": {[]string{"demo", "--exit", "--dir", filepath.Join(dir, "landing")}, 1, []string{"not empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := varve(t, tc.args...)
+			if o.code != tc.code {
+				t.Errorf("exit %d, want %d", o.code, tc.code)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(o.stderr, want) {
+					t.Errorf("it does not say %q: %s", want, o.stderr)
+				}
+			}
+			if strings.Contains(o.stderr, "goroutine ") || strings.Contains(o.stderr, "panic") {
+				t.Errorf("it panics: %s", o.stderr)
+			}
+		})
+	}
+}
+
+// TestDevServesAProjectAndPublishesChanges starts varve dev, changes a contract, and ends it as Ctrl-C does.
+func TestDevServesAProjectAndPublishesChanges(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := command(ctx, t, "-C", dir, "dev")
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(pipe)
+	until := func(word string) string {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), word) {
+				return lines.Text()
+			}
+		}
+		t.Fatalf("varve dev never said %q", word)
+		return ""
+	}
+	ready := until("ready:")
+	_, rest, _ := strings.Cut(ready, "its UI at ")
+	address, _, _ := strings.Cut(rest, ";")
+	response, err := http.Get(address) //nolint:gosec // the address is the UI's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("the UI answers %s", response.Status)
+	}
+	file := filepath.Join(dir, "datasets", "customer.yaml")
+	body, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, strings.Replace(string(body), "description:", "description: Changed.\n#", 1), file)
+	until("publishing number 2")
+	write(t, "dataset: customer\nnonsense: 1\n", file)
+	until("not published")
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() { // it may say more on its way out
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	var published struct{ Contract struct{ Description string } }
+	last, err := os.ReadFile(filepath.Join(dir, "warehouse", "_varve", "contracts", "customer", "2.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(last, &published); err != nil || published.Contract.Description != "Changed." {
+		t.Errorf("contract 2 is %s (%v)", last, err)
+	}
+}
+
+func TestCatPrintsTablesOfOthers(t *testing.T) {
+	t.Parallel()
+	corpus := filepath.Join("..", "..", "..", "shared", "delta-corpus")
+	if _, err := os.Stat(corpus); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("the corpus of Delta tables is not beside this clone")
+	}
+	for _, table := range []string{"basic-dv-with-checkpoint", "parquet-all-types", "table-with-columnmapping-mode-name", "v2-checkpoint-json", "multi-part-checkpoint"} {
+		want, err := os.ReadFile(filepath.Join(corpus, table, "expected", "rows.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Split(strings.TrimSpace(must(t, "cat", "--json", filepath.Join(corpus, table, "delta"))), "\n")
+		if !sameJSON(t, got, strings.Split(strings.TrimSpace(string(want)), "\n")) {
+			t.Errorf("%s: the rows differ", table)
+		}
+	}
+	first := must(t, "cat", "--version", "0", "--json", filepath.Join(corpus, "multi-part-checkpoint", "delta"))
+	if n := strings.Count(first, "\n"); n != 1 {
+		t.Errorf("version 0 has %d rows, want 1", n)
+	}
+}
+
+// TestCommandsOfThePagesWork runs every shell command of the README and of the start page, in order, from the clone's root.
+func TestCommandsOfThePagesWork(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"README.md", filepath.Join("docs", "start.md")} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			body, err := os.ReadFile(filepath.Join("..", "..", page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir, commands := t.TempDir(), 0
+			for _, block := range strings.Split(string(body), "```sh\n")[1:] {
+				block, _, _ = strings.Cut(block, "```")
+				for line := range strings.Lines(block) {
+					line = strings.TrimSpace(line)
+					if line == "" || strings.HasPrefix(line, "#") || line == "bash .ci/run" {
+						continue
+					}
+					commands++
+					shell(t, strings.ReplaceAll(line, "/tmp/", dir+"/"))
+				}
+			}
+			if commands < 3 {
+				t.Errorf("%s has %d commands", page, commands)
+			}
+		})
+	}
+}
