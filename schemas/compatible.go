@@ -73,7 +73,7 @@ func (c *comparison) columns() {
 			c.refuse("columns", fmt.Sprintf("the column %q is gone, and tables have it", old.Name), wayOut)
 		case !c.after.keeps(old.Name):
 			c.refuse("columns."+old.Name, "is not kept any more, and tables have it", wayOut)
-		case !widens(old.Type, col.Type):
+		case !value.Widens(old.Type, col.Type):
 			c.refuse("columns."+old.Name, fmt.Sprintf("the type %s does not hold every %s", col.Type, old.Type), wayOut)
 		}
 	}
@@ -113,41 +113,5 @@ func (c *comparison) target(at string, old, t Target) {
 	slices.Sort(to)
 	if !slices.Equal(from, to) {
 		c.refuse(at, fmt.Sprintf("the columns whose change opens a version were %s and cannot become %s", list(from), list(to)), wayOut)
-	}
-}
-
-// widens says whether a type holds every value of another, and writes it the same way.
-func widens(from, to value.Type) bool {
-	if from.Kind == to.Kind {
-		switch from.Kind {
-		case value.DecimalKind:
-			return to.Scale >= from.Scale && to.Precision-to.Scale >= from.Precision-from.Scale
-		case value.StructKind:
-			for _, f := range from.Fields {
-				i := slices.IndexFunc(to.Fields, func(t value.Field) bool { return t.Name == f.Name })
-				if i < 0 || !widens(f.Type, to.Fields[i].Type) {
-					return false
-				}
-			}
-			return true
-		case value.ArrayKind:
-			return widens(*from.Elem, *to.Elem)
-		case value.MapKind:
-			return from.Key.Equal(*to.Key) && widens(*from.Elem, *to.Elem)
-		default:
-			return true
-		}
-	}
-	digits := map[value.Kind]int{value.Byte: 3, value.Short: 5, value.Integer: 10, value.Long: 19}
-	wide, whole := digits[from.Kind]
-	switch to.Kind {
-	case value.Short, value.Integer, value.Long:
-		return whole && digits[to.Kind] > wide
-	case value.DecimalKind:
-		return whole && to.Precision-to.Scale >= wide
-	case value.Double:
-		return from.Kind == value.Float || whole && from.Kind != value.Long
-	default:
-		return false
 	}
 }

@@ -43,7 +43,7 @@ type Temporal struct {
 
 // Limits bound what a process takes.
 type Limits struct {
-	// MemoryMiB bounds what DuckDB takes. Default 0, a quarter of the machine.
+	// MemoryMiB bounds what DuckDB takes. Default 0, which is 1024 a stage.
 	MemoryMiB int
 }
 

@@ -48,6 +48,15 @@ func (c Config) clientOptions() (client.Options, error) {
 	}
 	o.HostPort = cmp.Or(c.Temporal.Address, o.HostPort, client.DefaultHostPort)
 	o.Namespace = cmp.Or(c.Temporal.Namespace, o.Namespace, client.DefaultNamespace)
-	o.Logger = sdklog.NewStructuredLogger(slog.New(quiet{c.Log.Handler()}))
+	o.Logger = c.sdkLogger()
 	return o, nil
+}
+
+// embeddedOptions are those of the embedded service, with which the environment has nothing to do.
+func (c Config) embeddedOptions(address string) client.Options {
+	return client.Options{HostPort: address, Namespace: cmp.Or(c.Temporal.Namespace, client.DefaultNamespace), Logger: c.sdkLogger()}
+}
+
+func (c Config) sdkLogger() sdklog.Logger {
+	return sdklog.NewStructuredLogger(slog.New(quiet{c.Log.Handler()}))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,6 +216,9 @@ func (p *Project) Publish(ctx context.Context, show func(line string)) ([]schema
 			for _, change := range preview.Changes {
 				show("  " + change.String())
 			}
+			for _, warning := range c.Warnings {
+				show("  " + warning.String())
+			}
 		}
 		done, err := stage.PublishContract(ctx, p.Engine.Warehouse, c)
 		if err != nil {
@@ -222,18 +226,36 @@ func (p *Project) Publish(ctx context.Context, show func(line string)) ([]schema
 		}
 		out = append(out, done.Published)
 	}
+	return out, p.publishModels(ctx, show)
+}
+
+// publishModels publishes the models that changed and withdraws those whose files are gone.
+func (p *Project) publishModels(ctx context.Context, show func(line string)) error {
 	models, err := p.Models()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for table, query := range models {
-		changed, err := stage.PublishModel(ctx, p.Engine.Warehouse, table, query)
+	for _, table := range slices.Sorted(maps.Keys(models)) {
+		changed, err := p.Engine.PublishModel(ctx, table, models[table])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if changed {
 			show("model " + table + ": published")
 		}
 	}
-	return out, nil
+	published, err := stage.Models(ctx, p.Engine.Warehouse)
+	if err != nil {
+		return err
+	}
+	for _, table := range published {
+		if _, there := models[table]; there {
+			continue
+		}
+		if _, err := p.Engine.PublishModel(ctx, table, ""); err != nil {
+			return err
+		}
+		show("model " + table + ": withdrawn, its table stays as it is")
+	}
+	return nil
 }

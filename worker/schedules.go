@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"varve/activities"
@@ -74,7 +75,7 @@ func (s *Service) unschedule(ctx context.Context, wanted map[string]bool) error 
 		if err != nil {
 			return fmt.Errorf("list schedules: %w", err)
 		}
-		if wanted[entry.ID] || entry.Memo == nil || entry.Memo.GetFields()[ownerMemo] == nil {
+		if wanted[entry.ID] || !s.owns(entry) {
 			continue
 		}
 		if err := s.Client.ScheduleClient().GetHandle(ctx, entry.ID).Delete(ctx); err != nil {
@@ -82,4 +83,11 @@ func (s *Service) unschedule(ctx context.Context, wanted map[string]bool) error 
 		}
 	}
 	return nil
+}
+
+// owns says whether a schedule was made for this task queue.
+func (s *Service) owns(entry *client.ScheduleListEntry) bool {
+	var queue string
+	payload := entry.Memo.GetFields()[ownerMemo]
+	return payload != nil && converter.GetDefaultDataConverter().FromPayload(payload, &queue) == nil && queue == s.Queue
 }

@@ -15,7 +15,6 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"varve/activities"
-	"varve/internal/stage"
 	"varve/worker/embedded"
 	"varve/workflows"
 )
@@ -37,11 +36,15 @@ type Service struct {
 }
 
 // Join starts a worker on an existing Temporal service.
-func Join(ctx context.Context, c Config, engine *stage.Engine) (*Service, error) {
+func Join(ctx context.Context, c Config, engine activities.Engine) (*Service, error) {
 	o, err := c.clientOptions()
 	if err != nil {
 		return nil, err
 	}
+	return join(ctx, c, o, engine)
+}
+
+func join(ctx context.Context, c Config, o client.Options, engine activities.Engine) (*Service, error) {
 	conn, err := client.DialContext(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("no Temporal service answers at %s (set temporal.address in %s or TEMPORAL_ADDRESS, or use varve dev, which brings its own): %w", o.HostPort, ProjectFile, err)
@@ -55,7 +58,7 @@ func Join(ctx context.Context, c Config, engine *stage.Engine) (*Service, error)
 }
 
 // Serve starts an embedded Temporal service with its UI, and a worker on it.
-func Serve(ctx context.Context, c Config, engine *stage.Engine) (*Service, error) {
+func Serve(ctx context.Context, c Config, engine activities.Engine) (*Service, error) {
 	server, err := embedded.Start(ctx, embedded.Options{
 		File: c.File, Namespace: c.Temporal.Namespace, Port: c.Temporal.Port, UIPort: c.Temporal.UIPort,
 		Attributes: workflows.AttributeNames(), Log: c.Log,
@@ -63,8 +66,7 @@ func Serve(ctx context.Context, c Config, engine *stage.Engine) (*Service, error
 	if err != nil {
 		return nil, err
 	}
-	c.Temporal.Address = server.Address
-	s, err := Join(ctx, c, engine)
+	s, err := join(ctx, c, c.embeddedOptions(server.Address), engine)
 	if err != nil {
 		return nil, errors.Join(err, server.Stop())
 	}
@@ -73,7 +75,7 @@ func Serve(ctx context.Context, c Config, engine *stage.Engine) (*Service, error
 }
 
 // start registers everything there is and begins to poll.
-func (s *Service) start(ctx context.Context, engine *stage.Engine) error {
+func (s *Service) start(ctx context.Context, engine activities.Engine) error {
 	s.worker = sdkworker.New(s.Client, s.Queue, sdkworker.Options{WorkerStopTimeout: stopTimeout})
 	workflows.Register(s.worker, workflows.Workflows{Attributes: s.attributes(ctx)})
 	s.worker.RegisterActivity(activities.New(engine, s.Client))

@@ -143,7 +143,7 @@ func (r *dayRun) audit(ctx workflow.Context, prepared ...stage.Prepared) error {
 	if len(plans) == 0 {
 		return nil
 	}
-	_, err := call(ctx, heavy, "", a.Audit, stage.AuditRequest{Run: r.run, Batches: r.batches, Plans: plans})
+	_, err := call(ctx, heavy, "", a.Audit, stage.AuditRequest{Run: r.run, Plans: plans})
 	return err
 }
 

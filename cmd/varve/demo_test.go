@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -237,9 +238,13 @@ func sameJSON(t *testing.T, a, b []string) bool {
 	return slices.Equal(plain(a), plain(b))
 }
 
-// sortedMaps puts the entries of maps, which have no order, in one.
+// sortedMaps puts the entries of maps, which have no order, in one, and numbers in one spelling.
 func sortedMaps(v any) any {
 	switch x := v.(type) {
+	case json.Number:
+		if f, err := x.Float64(); err == nil && strings.ContainsAny(x.String(), ".eE") {
+			return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
+		}
 	case map[string]any:
 		for k := range x {
 			x[k] = sortedMaps(x[k])

@@ -49,9 +49,12 @@ func runCommand(o *options) *cobra.Command {
 			}
 			report(out, result)
 			for _, table := range slices.Sorted(maps.Keys(result.Versions)) {
+				fmt.Fprintf(out, "  %s is at version %d", table, result.Versions[table])
 				count := func(name string) int64 { return result.Counts[table+"."+name] }
-				fmt.Fprintf(out, "  %s is at version %d: %d rows inserted, %d updated, %d deleted\n",
-					table, result.Versions[table], count(merge.Inserted), count(merge.Updated), count(merge.Deleted))
+				if _, merged := result.Counts[table+"."+merge.Events]; merged {
+					fmt.Fprintf(out, ": %d rows inserted, %d updated, %d deleted", count(merge.Inserted), count(merge.Updated), count(merge.Deleted))
+				}
+				fmt.Fprintln(out)
 			}
 			return nil
 		},

@@ -22,13 +22,12 @@ const (
 	Unchanged = "unchanged"
 	// Duplicates is events that were known already, content and sequence.
 	Duplicates = "duplicates"
-	// Ties is events that share their key's sequence with one of other content.
-	Ties = "ties"
 	// Late is events below the highest sequence that their key had before.
 	Late = "late"
-	// Absorbed is events that are part of a row that another event shows.
+	// Ties, Absorbed and NotShown tell of the affected keys after the run: upserts that share their sequence with one of
+	// other content, upserts that are part of a row whose values are a later one's, and events that valid time hides.
+	Ties     = "ties"
 	Absorbed = "absorbed"
-	// NotShown is events that valid time hides.
 	NotShown = "not_shown"
 	// Upserted and Gone are AUTO CDC's num_upserted_rows and num_deleted_rows.
 	upsertedRows = "num_upserted_rows"
@@ -37,6 +36,15 @@ const (
 
 // Counts is the figures of one plan, by the names above.
 type Counts map[string]int64
+
+// noCounts has every count, at nothing.
+func noCounts() Counts {
+	out := Counts{}
+	for _, name := range []string{Events, Inserted, Updated, Deleted, Unchanged, Duplicates, Ties, Late, Absorbed, NotShown} {
+		out[name] = 0
+	}
+	return out
+}
 
 // Metrics gives the counts as Delta's operation metrics: under their own names, Delta's and AUTO CDC's.
 func (c Counts) Metrics() map[string]string {
@@ -58,6 +66,11 @@ func (c Counts) Metrics() map[string]string {
 func (p *preparation) tally(plan *Plan, k *key, come, gone []scd.Row) {
 	c := plan.Counts
 	c[Events] += int64(len(k.events))
+	c[Duplicates] += int64(k.line.Duplicates())
+	c[Ties] += int64(k.line.Ties())
+	c[Absorbed] += int64(k.line.Absorbed())
+	c[NotShown] += int64(k.line.NotShown())
+	c[Late] += int64(k.late)
 	matched := 0
 	for _, r := range come {
 		if slices.ContainsFunc(gone, func(o scd.Row) bool { return value.Equal(o.Start, r.Start) }) {

@@ -65,6 +65,8 @@ type Plan struct {
 	Attempt string `json:"attempt"`
 	Table   string `json:"table"`
 	Root    string `json:"root"`
+	// Batches are those that the target does not have yet.
+	Batches []int64 `json:"batches"`
 	// ReadVersion is the table version that the plan was made from, -1 for a new table.
 	ReadVersion int64          `json:"read_version"`
 	Commit      delta.Commit   `json:"commit"`
@@ -200,6 +202,7 @@ type key struct {
 	rows       []scd.Row // settled
 	memory     []scd.Event
 	line       scd.Line
+	late       int // new events below the highest known sequence
 }
 
 // oldRow is a row of an affected key as the table has it.
@@ -269,7 +272,8 @@ func (p *preparation) foreign(ctx context.Context, number int64) error {
 	return nil
 }
 
-// evolve adds the columns to a table's schema that it lacks; a column of another type is refused.
+// evolve adds the columns to a table's schema that it lacks and widens those that the contract widens; a column of another
+// type is refused.
 func evolve(t Target, have value.Schema) (value.Schema, error) {
 	out := slices.Clone(have)
 	for _, f := range t.Schema {
@@ -278,7 +282,10 @@ func evolve(t Target, have value.Schema) (value.Schema, error) {
 		case i < 0:
 			f.Nullable = true
 			out = append(out, f)
-		case !out[i].Type.Equal(f.Type):
+		case out[i].Type.Equal(f.Type):
+		case value.Widens(out[i].Type, f.Type):
+			out[i].Type = f.Type
+		default:
 			return nil, &DriftError{Table: t.Table, Reason: fmt.Sprintf("column %q is %s, the contract says %s", f.Name, out[i].Type, f.Type)}
 		}
 	}
@@ -379,11 +386,21 @@ func (e *SequenceError) Error() string {
 	return fmt.Sprintf("table %q: file %q was written by another engine and has no sequences; restore the version before it (recovery comes with a later version)", e.Table, e.File)
 }
 
-// widen gives a stored row the columns that the commit adds to the table.
+// widen gives a stored row the columns and the types that the commit gives the table.
 func widen(stored value.Row, have, want value.Schema) value.Row {
 	row := make(value.Row, len(want))
-	copy(row, stored[:len(have)])
+	for i := range have {
+		row[i] = value.Widen(stored[i], want[i].Type)
+	}
 	return row
+}
+
+// widened says that the commit changes the type of a column, so that every file has to be written anew: files of the old
+// type would need a feature of the protocol that few readers have.
+func (p *preparation) widened() bool {
+	return p.snap != nil && slices.ContainsFunc(p.snap.Schema(), func(f value.Field) bool {
+		return !f.Type.Equal(p.schema[p.schema.Index(f.Name)].Type)
+	})
 }
 
 // fold decides what each key shows and what is remembered of it.
@@ -397,7 +414,9 @@ func (p *preparation) fold() error {
 		if t.Type == scd.Type1 && len(old) > 1 {
 			return &DriftError{Table: t.Table, Reason: "a key has more than one row"}
 		}
-		known := append(t.Spec.Recall(t.Type, old, k.recollect(t)), k.events...)
+		before := t.Spec.Recall(t.Type, old, k.recollect(t))
+		k.late = scd.Late(before, k.events)
+		known := append(before, k.events...)
 		k.line = t.Spec.Fold(text, known, scd.Barriers{})
 		folded := k.line.History()
 		if t.Type == scd.Type1 {

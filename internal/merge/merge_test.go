@@ -381,6 +381,41 @@ func TestNewColumnsComeAndOthersAreRefused(t *testing.T) {
 	}
 }
 
+func TestWiderColumnRewritesEveryFileOnce(t *testing.T) {
+	t.Parallel()
+	store, base := memstore.New(), target(shape{})
+	base.Schema[1].Type, base.State.Columns[0].Type = value.Type{Kind: value.Integer}, value.Type{Kind: value.Integer}
+	number := func(id, n int64) []merge.Event {
+		return []merge.Event{{Key: value.Row{id}, Event: scd.Event{Seq: int64(1), Authored: base.Spec.Author(map[string]value.Value{"a": n, "b": nil})}}}
+	}
+	mustApply(t, store, base, 1, number(1, 1))
+	mustApply(t, store, base, 2, number(2, 2))
+	wider := target(shape{})
+	wider.Schema[1].Type, wider.State.Columns[0].Type = value.Type{Kind: value.Long}, value.Type{Kind: value.Long}
+	mustApply(t, store, wider, 3, number(3, 1<<40))
+	snap, err := delta.At(store, base.Root).Latest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !snap.Schema()[1].Type.Equal(wider.Schema[1].Type) {
+		t.Fatalf("column a is %s", snap.Schema()[1].Type)
+	}
+	var got []string
+	for row, err := range snap.Scan(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, value.KeyText(row))
+	}
+	slices.Sort(got)
+	if want := []string{`[1,1,null]`, `[2,2,null]`, `[3,1099511627776,null]`}; !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	if n := len(snap.Files()); n != 1 {
+		t.Fatalf("%d files, want all of them written anew as one", n)
+	}
+}
+
 func TestRangesHoldWhatWasAdded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -21,7 +21,8 @@ const statsLeaves = 32
 func (p *preparation) write(ctx context.Context) (*Plan, error) {
 	plan := &Plan{
 		Format: Format, Attempt: attempt(), Table: p.Target.Table, Root: p.Target.Root, ReadVersion: -1,
-		Counts: Counts{}, Live: p.live, Schema: p.schema,
+		Counts: noCounts(), Live: p.live, Schema: p.schema,
+		Batches: slices.DeleteFunc(slices.Clone(p.Batches), p.manifest.Applied.Has),
 	}
 	if p.snap != nil {
 		plan.ReadVersion = p.snap.Version()
@@ -79,8 +80,12 @@ func (p *Plan) show(most int, c Change) {
 // dataFiles writes the rows that come and the remaining rows of files that lose some; open rows apart from closed ones.
 func (p *preparation) dataFiles(ctx context.Context, plan *Plan, fresh []value.Row) error {
 	var lost []touched
-	for _, t := range p.touched {
-		if len(t.removed) == 0 {
+	files := p.touched
+	if p.widened() {
+		files = p.everyFile()
+	}
+	for _, t := range files {
+		if len(t.removed) == 0 && !p.widened() {
 			continue
 		}
 		lost = append(lost, t)
@@ -106,6 +111,17 @@ func (p *preparation) dataFiles(ctx context.Context, plan *Plan, fresh []value.R
 		plan.Commit.Adds = append(plan.Commit.Adds, add)
 	}
 	return nil
+}
+
+// everyFile gives all files of the table, with the rows that go.
+func (p *preparation) everyFile() []touched {
+	out := slices.Clone(p.touched)
+	for _, add := range p.snap.Files() {
+		if !slices.ContainsFunc(out, func(t touched) bool { return t.add.Path == add.Path }) {
+			out = append(out, touched{add: add})
+		}
+	}
+	return out
 }
 
 // group gives the open or the closed rows of what is to be written.
@@ -194,7 +210,7 @@ func (p *preparation) describe(plan *Plan) {
 		m.Description = p.Target.Description
 		protocol := delta.MinProtocol(p.schema)
 		c.Metadata, c.Protocol = &m, &protocol
-	case len(p.schema) != len(p.snap.Schema()):
+	case len(p.schema) != len(p.snap.Schema()) || p.widened():
 		m := p.snap.Metadata()
 		m.Schema = p.schema
 		c.Metadata = &m

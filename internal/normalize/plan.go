@@ -42,6 +42,12 @@ type bound struct {
 	deleteBy int // position, -1 where there is none
 }
 
+// Check says what of a contract's expressions cannot be worked with, nil where all can.
+func Check(ctx context.Context, db *sql.DB, c schemas.Contract) error {
+	_, err := newPlan(ctx, db, c)
+	return err
+}
+
 func newPlan(ctx context.Context, db *sql.DB, c schemas.Contract) (*plan, error) {
 	p := &plan{db: db, contract: c, columns: recordSchema(c)}
 	for _, key := range c.Keys {

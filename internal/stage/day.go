@@ -239,7 +239,11 @@ func (e *Engine) Audit(ctx context.Context, in AuditRequest) (Audited, error) {
 		}
 		figures := quality.Figures{Table: plan.Table, Live: plan.Live, Gone: plan.Gone, NotUnique: plan.NotUnique, NullKeys: plan.NullKeys}
 		if err := quality.Check(figures, share[plan.Table]); err != nil {
-			return Audited{}, errors.Join(fmt.Errorf("audit %s: %w", in.Run.Dataset, err), e.setAside(ctx, in.Run, in.Batches, err.Error()))
+			err = fmt.Errorf("audit %s: %w", in.Run.Dataset, err)
+			if isSetAside(err) {
+				err = errors.Join(err, e.setAside(ctx, in.Run, plan.Batches, err.Error()))
+			}
+			return Audited{}, err
 		}
 		out.Checks += quality.Checks
 	}
@@ -371,7 +375,7 @@ func (e *Engine) apply(ctx context.Context, targets []string, changeSet string, 
 		if len(plans) == 0 {
 			return nil
 		}
-		if _, err := e.Audit(ctx, AuditRequest{Run: out.Run, Batches: out.Landed.Batches, Plans: slices.Sorted(maps.Values(plans))}); err != nil {
+		if _, err := e.Audit(ctx, AuditRequest{Run: out.Run, Plans: slices.Sorted(maps.Values(plans))}); err != nil {
 			return err
 		}
 		err := e.commit(ctx, targets, plans, out)

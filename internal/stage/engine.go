@@ -23,7 +23,7 @@ type Options struct {
 	Landing object.Store
 	// Dir is a local directory for scratch. Default the system's temporary directory.
 	Dir string
-	// MemoryMiB bounds what DuckDB takes. Default a quarter of the machine.
+	// MemoryMiB bounds what DuckDB takes in one stage. Default 1024.
 	MemoryMiB int
 	// Now is the clock.
 	Now func() time.Time

@@ -47,7 +47,7 @@ func newWorld(t *testing.T, warehouse object.Store) world {
 		}
 	}
 	for _, name := range matches(t, files, "models/*.sql") {
-		if _, err := stage.PublishModel(t.Context(), warehouse, strings.TrimSuffix(path.Base(name), ".sql"), string(read(t, files, name))); err != nil {
+		if _, err := w.PublishModel(t.Context(), strings.TrimSuffix(path.Base(name), ".sql"), string(read(t, files, name))); err != nil {
 			t.Fatal(err)
 		}
 	}

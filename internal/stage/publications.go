@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve/internal/normalize"
 	"varve/internal/object"
 	"varve/internal/value"
 	"varve/schemas"
@@ -194,6 +195,12 @@ func (e *Engine) CheckContract(ctx context.Context, c schemas.Contract) ([]schem
 		check(fmt.Sprintf("targets[%d].history.by", i), t.History.By)
 		check(fmt.Sprintf("targets[%d].history.delete_by", i), t.History.DeleteBy)
 	}
+	if len(problems) > 0 {
+		return problems, nil
+	}
+	if err := normalize.Check(ctx, db, c); err != nil {
+		problems = append(problems, schemas.Problem{Line: c.Line("dataset"), Field: "dataset", Message: err.Error()})
+	}
 	return problems, nil
 }
 
@@ -209,8 +216,18 @@ type Model struct {
 // modelFormat is the newest format of published models.
 const modelFormat = 1
 
-// PublishModel makes query the newest text of the model, if it differs from the newest; it tells whether it did.
-func PublishModel(ctx context.Context, store object.Store, table, query string) (bool, error) {
+// PublishModel makes query the newest text of the model, if it differs from the newest; it tells whether it did. An empty
+// query withdraws the model: its table stays as it is. A query that cannot be parsed is refused.
+func (e *Engine) PublishModel(ctx context.Context, table, query string) (bool, error) {
+	if query != "" {
+		if _, err := e.order(ctx, []Model{{Table: table, SQL: query}}); err != nil {
+			return false, err
+		}
+	}
+	return publishModel(ctx, e.Warehouse, table, query)
+}
+
+func publishModel(ctx context.Context, store object.Store, table, query string) (bool, error) {
 	sum := sha256.Sum256([]byte(query))
 	m := Model{Format: modelFormat, Table: table, Hash: hex.EncodeToString(sum[:]), SQL: query}
 	for {
@@ -256,7 +273,17 @@ func loadModel(ctx context.Context, store object.Store, table string, number int
 	return m, nil
 }
 
-// models reads the newest of every model.
+// Models names the models that are published and not withdrawn, in order.
+func Models(ctx context.Context, store object.Store) ([]string, error) {
+	all, err := models(ctx, store)
+	names := make([]string, len(all))
+	for i, m := range all {
+		names[i] = m.Table
+	}
+	return names, err
+}
+
+// models reads the newest of every model that is not withdrawn.
 func models(ctx context.Context, store object.Store) ([]Model, error) {
 	names, err := published(ctx, store, modelsDir)
 	if err != nil {
@@ -272,7 +299,9 @@ func models(ctx context.Context, store object.Store) ([]Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, m)
+		if m.SQL != "" {
+			out = append(out, m)
+		}
 	}
 	return out, nil
 }

@@ -78,9 +78,8 @@ type Prepared struct {
 
 // AuditRequest asks whether plans may become visible.
 type AuditRequest struct {
-	Run     Run      `json:"run"`
-	Batches []int64  `json:"batches"`
-	Plans   []string `json:"plans"`
+	Run   Run      `json:"run"`
+	Plans []string `json:"plans"`
 }
 
 // Audited says that they may.
