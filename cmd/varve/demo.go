@@ -74,6 +74,7 @@ type demonstration struct {
 func (d demonstration) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
 func (d demonstration) run(ctx context.Context, exit bool) error {
+	seen := fingerprint(d.project.Dir)
 	if err := publish(ctx, d.out, d.project, d.service); err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (d demonstration) run(ctx context.Context, exit bool) error {
 		return nil
 	}
 	d.say("It stays up until Ctrl-C.")
-	watch(ctx, d.out, d.project, d.service)
+	watch(ctx, d.out, d.project, d.service, seen)
 	return nil
 }
 

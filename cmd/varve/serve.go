@@ -30,6 +30,7 @@ func devCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			seen := fingerprint(p.Dir)
 			if err := publish(cmd.Context(), out, p, nil); err != nil {
 				return err
 			}
@@ -41,7 +42,7 @@ func devCommand(o *options) *cobra.Command {
 				return errors.Join(err, s.Stop())
 			}
 			announce(out, s)
-			watch(cmd.Context(), out, p, s)
+			watch(cmd.Context(), out, p, s, seen)
 			return s.Stop()
 		},
 	}
@@ -64,12 +65,11 @@ func publish(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Serv
 	return s.Schedules(ctx, contracts)
 }
 
-// watch publishes contracts and models when their files change, until ctx ends. A change with problems is told and not
-// published; what was published before stays in force.
-func watch(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Service) {
+// watch publishes contracts and models when their files are not any more what was seen, until ctx ends. A change with
+// problems is told and not published; what was published before stays in force.
+func watch(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Service, seen []byte) {
 	tick := time.NewTicker(lookAgain)
 	defer tick.Stop()
-	before := fingerprint(p.Dir)
 	for {
 		select {
 		case <-ctx.Done():
@@ -77,10 +77,10 @@ func watch(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Servic
 		case <-tick.C:
 		}
 		now := fingerprint(p.Dir)
-		if bytes.Equal(now, before) {
+		if bytes.Equal(now, seen) {
 			continue
 		}
-		before = now
+		seen = now
 		if err := publish(ctx, w, p, s); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(w, "not published: %v\n", err)
 		}
