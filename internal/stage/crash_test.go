@@ -1,13 +1,16 @@
 package stage_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"varve/internal/object"
 	"varve/internal/object/memstore"
 	"varve/internal/object/objecttest"
 	"varve/internal/stage"
@@ -67,6 +70,64 @@ func TestEveryStoreOperationOfADayMayFail(t *testing.T) {
 	close(points)
 	workers.Wait()
 	t.Logf("%d operations failed, before and after their effect", operations)
+}
+
+// TestFullStoreLeavesNothingHalfVisible lets every write from one on fail as on a full disk. The day fails with a typed
+// error, targets show what they showed, and once there is room the day ends as if nothing had been.
+func TestFullStoreLeavesNothingHalfVisible(t *testing.T) {
+	t.Parallel()
+	const day = "2026-01-06"
+	base := newWorld(t, memstore.New())
+	base.run(t, "customer", "2026-01-05")
+	calm := on(t, clone(t.Context(), t, base.warehouse), base.Landing)
+	calm.run(t, "customer", day)
+	before, want := content(t, base.warehouse), content(t, calm.warehouse)
+	targets := []string{"silver.customer_current", "silver.customer_current_flagged", "silver.customer_history"}
+	for _, room := range []int{0, 1, 4, 8} {
+		full := &fullStore{Store: clone(t.Context(), t, base.warehouse), room: room}
+		w := on(t, full, base.Landing)
+		_, err := w.Day(t.Context(), stage.DayRequest{Dataset: "customer", Day: day, Run: uuid.NewString()})
+		if !errors.Is(err, object.ErrFull) {
+			t.Fatalf("room for %d writes: %v, want %v", room, err, object.ErrFull)
+		}
+		for table, is := range content(t, full.Store) {
+			if slices.Contains(targets, table) && !slices.Equal(is, before[table]) && !slices.Equal(is, want[table]) {
+				t.Errorf("room for %d writes: %s is half visible: %v", room, table, is)
+			}
+		}
+		full.room = 1 << 30
+		w.run(t, "customer", day)
+		if diff := differences(content(t, full.Store), want); diff != "" {
+			t.Errorf("room for %d writes, then more:\n%s", room, diff)
+		}
+	}
+}
+
+// fullStore has room for some writes.
+type fullStore struct {
+	object.Store
+	room int
+}
+
+func (s *fullStore) take() error {
+	if s.room--; s.room < 0 {
+		return object.ErrFull
+	}
+	return nil
+}
+
+func (s *fullStore) Put(ctx context.Context, key string, body []byte) error {
+	if err := s.take(); err != nil {
+		return err
+	}
+	return s.Store.Put(ctx, key, body)
+}
+
+func (s *fullStore) PutIfAbsent(ctx context.Context, key string, body []byte) error {
+	if err := s.take(); err != nil {
+		return err
+	}
+	return s.Store.PutIfAbsent(ctx, key, body)
 }
 
 // TestTwoRunsOfADayAtOnceAreOne runs one day four times at once on one warehouse.

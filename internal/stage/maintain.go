@@ -10,6 +10,8 @@ import (
 	"varve/internal/delta"
 	"varve/internal/layout"
 	"varve/internal/ledger"
+	"varve/internal/normalize"
+	"varve/internal/source"
 	"varve/internal/state"
 	"varve/internal/value"
 	"varve/schemas"
@@ -43,7 +45,26 @@ func (e *Engine) Maintain(ctx context.Context, in MaintainRequest) (Maintained, 
 		}
 		out.Tables = append(out.Tables, done)
 	}
+	for _, root := range []string{source.Root(in.Dataset), normalize.QuarantineRoot(in.Dataset), ledger.RunsRoot} {
+		done, err := e.compact(ctx, root)
+		if err != nil {
+			return out, fmt.Errorf("maintain %s: %w", root, err)
+		}
+		if done.Version >= 0 {
+			out.Tables = append(out.Tables, done)
+		}
+	}
 	return out, e.sweep(ctx, in.Dataset)
+}
+
+// compact packs the small files of a table that grows by appending.
+func (e *Engine) compact(ctx context.Context, root string) (MaintainedTable, error) {
+	table := strings.Replace(root, "/", ".", 1)
+	r, err := layout.Optimize(ctx, delta.At(e.Warehouse, root), layout.Options{Now: e.Now})
+	if errors.Is(err, delta.ErrNoTable) {
+		return MaintainedTable{Table: table, Version: -1}, nil
+	}
+	return MaintainedTable{Table: table, Version: r.Version, Done: r.Reason}, err
 }
 
 func (e *Engine) optimize(ctx context.Context, c schemas.Contract, t schemas.Target, sequence value.Type, schema value.Schema) (MaintainedTable, error) {
