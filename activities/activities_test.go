@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,12 +21,15 @@ import (
 
 	"varve/activities"
 	"varve/internal/delta"
+	"varve/internal/ledger"
+	"varve/internal/merge"
 	"varve/internal/normalize"
 	"varve/internal/object"
 	"varve/internal/object/memstore"
 	"varve/internal/quality"
 	"varve/internal/source"
 	"varve/internal/stage"
+	"varve/internal/state"
 	"varve/schemas"
 )
 
@@ -70,6 +75,20 @@ func TestEveryFamilyOfFailuresHasItsTypeAndIsRetriedOrNot(t *testing.T) {
 		"too many deletes":   {&quality.ApprovalNeededError{}, activities.ApprovalNeeded, true},
 		"bad contract":       {&schemas.Problems{List: []schemas.Problem{{Message: "no"}}}, activities.ContractInvalid, true},
 		"no contract":        {&stage.NoContractError{}, activities.ContractInvalid, true},
+		"disk full":          {syscall.ENOSPC, activities.DiskFull, false},
+		"file not readable":  {&source.UnreadableError{Err: os.ErrPermission}, activities.PermissionDenied, true},
+		"table damaged":      {&delta.CorruptError{}, activities.Refused, true},
+		"table foreign":      {&merge.NotOursError{}, activities.Refused, true},
+		"table changed":      {&merge.ForeignChangeError{}, activities.Refused, true},
+		"contract drifted":   {&merge.DriftError{}, activities.Refused, true},
+		"no sequences":       {&merge.SequenceError{}, activities.Refused, true},
+		"rule broken":        {&quality.BrokenError{}, activities.Refused, true},
+		"newer state":        {&state.FormatError{}, activities.Refused, true},
+		"state missing":      {&state.MissingError{}, activities.Refused, true},
+		"newer batch":        {&source.FormatError{}, activities.Refused, true},
+		"newer change set":   {&normalize.FormatError{}, activities.Refused, true},
+		"newer ledger":       {&ledger.FormatError{}, activities.Refused, true},
+		"models in a circle": {&stage.CycleError{}, activities.Refused, true},
 		"nobody's":           {errors.New("the moon is full"), activities.Internal, false},
 		"several":            {errors.Join(&source.MissingError{}, object.ErrUnavailable), activities.StoreUnavailable, false},
 		"already classified": {temporal.NewNonRetryableApplicationError("no", activities.Refused, nil), activities.Refused, true},
@@ -82,6 +101,31 @@ func TestEveryFamilyOfFailuresHasItsTypeAndIsRetriedOrNot(t *testing.T) {
 			require.Equal(t, c.kind, app.Type())
 			require.Equal(t, c.once, app.NonRetryable())
 			require.NotEmpty(t, app.Message())
+		})
+	}
+}
+
+func TestFailureThatSeldomHealsIsFinalAfterAFewAttempts(t *testing.T) {
+	t.Parallel()
+	for name, cause := range map[string]error{"nobody's": errors.New("the moon is full"), "disk full": object.ErrFull} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tries atomic.Int32
+			a := activities.New(landing{land: func(context.Context) error {
+				tries.Add(1)
+				return cause
+			}}, nil)
+			var suite testsuite.WorkflowTestSuite
+			env := suite.NewTestWorkflowEnvironment()
+			env.RegisterActivity(a)
+			env.ExecuteWorkflow(func(ctx workflow.Context) error {
+				ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+				return workflow.ExecuteActivity(ctx, a.Land, stage.LandRequest{}).Get(ctx, nil)
+			})
+			var app *temporal.ApplicationError
+			require.ErrorAs(t, env.GetWorkflowError(), &app)
+			require.True(t, app.NonRetryable())
+			require.Equal(t, int32(3), tries.Load())
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"varve/internal/object"
 	"varve/internal/quality"
 	"varve/internal/source"
+	"varve/internal/sql"
 	"varve/internal/stage"
 	"varve/internal/state"
 	"varve/schemas"
@@ -104,7 +105,7 @@ func familyOf(err error) string {
 		return SourceMissing
 	case is[*source.ReplacedError](err):
 		return FileReplaced
-	case is[*schemas.Problems](err), is[*stage.NoContractError](err):
+	case is[*schemas.Problems](err), is[*stage.NoContractError](err), is[*sql.ExprError](err):
 		return ContractInvalid
 	case refused(err):
 		return Refused
@@ -119,7 +120,7 @@ func refused(err error) bool {
 		is[*merge.NotOursError](err) || is[*merge.DriftError](err) || is[*merge.SequenceError](err) || is[*quality.BrokenError](err)
 	format := is[*state.FormatError](err) || is[*state.MissingError](err) || is[*source.FormatError](err) ||
 		is[*normalize.FormatError](err) || is[*ledger.FormatError](err)
-	return table || format || is[*stage.CycleError](err)
+	return table || format || is[*stage.CycleError](err) || is[*sql.QueryError](err)
 }
 
 func is[E error](err error) bool {

@@ -51,13 +51,13 @@ func OpenProject(ctx context.Context, dir string, log *slog.Logger) (*Project, e
 	if err != nil {
 		return nil, schemas.InFile(err, file)
 	}
-	warehouse, err := openStore(ctx, dir, settings.Warehouse, true)
-	if err != nil {
-		return nil, fmt.Errorf("open the warehouse: %w", err)
-	}
 	landing, err := openStore(ctx, dir, settings.Landing, false)
 	if err != nil {
 		return nil, fmt.Errorf("open the landing zone: %w", err)
+	}
+	warehouse, err := openStore(ctx, dir, settings.Warehouse, true)
+	if err != nil {
+		return nil, fmt.Errorf("open the warehouse: %w", err)
 	}
 	scratch := filepath.Join(dir, ".varve", "scratch")
 	if err := os.MkdirAll(scratch, 0o750); err != nil {
@@ -205,6 +205,10 @@ func (p *Project) Publish(ctx context.Context, show func(line string)) ([]schema
 	if err != nil {
 		return nil, err
 	}
+	models, err := p.Models()
+	if err != nil {
+		return nil, err
+	}
 	var out []schemas.Published
 	for _, c := range contracts {
 		preview, err := stage.PreviewContract(ctx, p.Engine.Warehouse, c)
@@ -226,15 +230,11 @@ func (p *Project) Publish(ctx context.Context, show func(line string)) ([]schema
 		}
 		out = append(out, done.Published)
 	}
-	return out, p.publishModels(ctx, show)
+	return out, p.publishModels(ctx, models, show)
 }
 
 // publishModels publishes the models that changed and withdraws those whose files are gone.
-func (p *Project) publishModels(ctx context.Context, show func(line string)) error {
-	models, err := p.Models()
-	if err != nil {
-		return err
-	}
+func (p *Project) publishModels(ctx context.Context, models map[string]string, show func(line string)) error {
 	for _, table := range slices.Sorted(maps.Keys(models)) {
 		changed, err := p.Engine.PublishModel(ctx, table, models[table])
 		if err != nil {

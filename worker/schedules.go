@@ -19,7 +19,7 @@ import (
 // catchUp is how late the service may start a schedule's time; older days are the ledger's to repair.
 const catchUp = time.Hour
 
-// ownerMemo marks a schedule as made here, so that only such are removed.
+// ownerMemo marks a schedule with the queue of the workers that made it, so that only such are removed.
 const ownerMemo = "varve"
 
 // Schedules makes the service's schedules those of the contracts: one a dataset with a cron. A schedule that a person

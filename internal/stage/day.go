@@ -264,9 +264,18 @@ func (e *Engine) Commit(ctx context.Context, in CommitRequest) (Committed, error
 	return Committed{Target: plan.Table, Version: version, Counts: plan.Counts}, nil
 }
 
-// Record writes the run's row into the ledger.
+// Record writes the run's row into the ledger. A day some of whose batches are set aside has not succeeded.
 func (e *Engine) Record(ctx context.Context, in RecordRequest) (Recorded, error) {
 	e.progress(ctx, in.Run, "record")
+	if in.Status == Succeeded {
+		aside, err := e.batches(ctx, in.Run, source.SetAside)
+		if err != nil {
+			return Recorded{}, err
+		}
+		if len(aside) > 0 { // a run that took none of them up does not make the day whole
+			in.Status, in.Reason = SetAside, fmt.Sprintf("batches %v of the day are set aside: replay the day", numbers(aside))
+		}
+	}
 	err := ledger.Record(ctx, e.Warehouse, ledger.Run{
 		ID: in.Run.ID, Dataset: in.Run.Dataset, Day: in.Run.Day, Workflow: in.Workflow, Status: in.Status, Reason: in.Reason,
 		Contract: in.Run.Contract, Batches: in.Batches, Started: in.Started, Ended: e.Now(), Counts: in.Counts, Versions: in.Versions,
