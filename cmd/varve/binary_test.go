@@ -84,7 +84,7 @@ func shell(t *testing.T, line string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, "go run ./cmd/varve", to)) //nolint:gosec // the project's own pages
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, "go run ./cmd/varve", to))
 	cmd.Dir = filepath.Join("..", "..")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", line, err, out)

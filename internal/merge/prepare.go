@@ -247,7 +247,7 @@ func (p *preparation) fold() error {
 		}
 		before := t.Spec.Recall(t.Type, old, k.recollect(t))
 		k.late = scd.Late(before, k.events)
-		known := append(before, k.events...)
+		known := slices.Concat(before, k.events)
 		k.line = t.Spec.Fold(text, known, scd.Barriers{})
 		folded := k.line.History()
 		if t.Type == scd.Type1 {
