@@ -21,7 +21,7 @@ import (
 
 	"varve/activities"
 	"varve/internal/delta"
-	"varve/internal/ledger"
+	"varve/internal/format"
 	"varve/internal/merge"
 	"varve/internal/normalize"
 	"varve/internal/object"
@@ -83,11 +83,8 @@ func TestEveryFamilyOfFailuresHasItsTypeAndIsRetriedOrNot(t *testing.T) {
 		"contract drifted":   {&merge.DriftError{}, activities.Refused, true},
 		"no sequences":       {&merge.SequenceError{}, activities.Refused, true},
 		"rule broken":        {&quality.BrokenError{}, activities.Refused, true},
-		"newer state":        {&state.FormatError{}, activities.Refused, true},
+		"newer format":       {&format.Error{}, activities.Refused, true},
 		"state missing":      {&state.MissingError{}, activities.Refused, true},
-		"newer batch":        {&source.FormatError{}, activities.Refused, true},
-		"newer change set":   {&normalize.FormatError{}, activities.Refused, true},
-		"newer ledger":       {&ledger.FormatError{}, activities.Refused, true},
 		"models in a circle": {&stage.CycleError{}, activities.Refused, true},
 		"nobody's":           {errors.New("the moon is full"), activities.Internal, false},
 		"several":            {errors.Join(&source.MissingError{}, object.ErrUnavailable), activities.StoreUnavailable, false},

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"varve/internal/delta"
-	"varve/internal/ledger"
+	"varve/internal/format"
 	"varve/internal/merge"
 	"varve/internal/normalize"
 	"varve/internal/object"
@@ -118,9 +118,8 @@ func familyOf(err error) string {
 func refused(err error) bool {
 	table := is[*delta.UnsupportedError](err) || is[*delta.CorruptError](err) || is[*merge.ForeignChangeError](err) ||
 		is[*merge.NotOursError](err) || is[*merge.DriftError](err) || is[*merge.SequenceError](err) || is[*quality.BrokenError](err)
-	format := is[*state.FormatError](err) || is[*state.MissingError](err) || is[*source.FormatError](err) ||
-		is[*normalize.FormatError](err) || is[*ledger.FormatError](err)
-	return table || format || is[*stage.CycleError](err) || is[*sql.QueryError](err)
+	own := is[*format.Error](err) || is[*state.MissingError](err)
+	return table || own || is[*stage.CycleError](err) || is[*sql.QueryError](err)
 }
 
 func is[E error](err error) bool {

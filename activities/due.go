@@ -21,8 +21,11 @@ const (
 	Same = "same"
 )
 
-// DailyID is the id of a dataset's schedule.
+// DailyID is the id of the schedule that does a dataset's days.
 func DailyID(dataset string) string { return "daily/" + dataset }
+
+// MaintainID is the id of the schedule that looks after the files of a dataset's tables.
+func MaintainID(dataset string) string { return "maintain/" + dataset }
 
 // DueRequest asks which day a start of Daily means.
 type DueRequest struct {

@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := schemas.ReadPublished(body)
+		p, err := schemas.ReadPublished("contract.json", body)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, body)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"varve/internal/format"
 	"varve/internal/value"
 )
 
@@ -53,35 +54,29 @@ func (c Contract) Publish(n int64) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// ReadPublished reads a published contract. A newer format, a field that is not known, and a contract that does not have
+// ReadPublished reads the published contract of that key. A newer format, a field that is not known, and a contract that does not have
 // its hash are refused.
-func ReadPublished(b []byte) (Published, error) {
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return Published{}, fmt.Errorf("published contract: %w", err)
-	}
-	if head.Format > PublishedFormat {
-		return Published{}, fmt.Errorf("published contract has format %d, this program reads up to %d: use a newer varve", head.Format, PublishedFormat)
-	}
-	if head.Format < 1 {
-		return Published{}, fmt.Errorf("published contract has format %d: it was not written by varve", head.Format)
-	}
+func ReadPublished(key string, b []byte) (Published, error) {
 	var e envelope
+	if err := format.Decode(key, b, PublishedFormat, &e); err != nil {
+		return Published{}, err
+	}
+	damaged := func(err error) (Published, error) {
+		return Published{}, &format.Error{Key: key, Format: e.Format, Known: PublishedFormat, Err: err}
+	}
 	if err := decode(b, &e); err != nil {
-		return Published{}, fmt.Errorf("published contract: %w", err)
+		return damaged(err)
 	}
 	var canonical bytes.Buffer
 	if err := json.Compact(&canonical, e.Contract); err != nil {
-		return Published{}, fmt.Errorf("published contract %d: %w", e.Number, err)
+		return damaged(err)
 	}
 	if got := hash(canonical.Bytes()); got != e.Hash {
-		return Published{}, fmt.Errorf("published contract %d was changed since: its hash is %s, the file says %q", e.Number, got, e.Hash)
+		return damaged(fmt.Errorf("it was changed since its publication: its hash is %s, the file says %q", got, e.Hash))
 	}
 	p := Published{Format: e.Format, Number: e.Number, Hash: e.Hash}
 	if err := decode(e.Contract, &p.Contract); err != nil {
-		return Published{}, fmt.Errorf("published contract %d: %w", e.Number, err)
+		return damaged(err)
 	}
 	return p, nil
 }

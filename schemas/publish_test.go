@@ -44,7 +44,7 @@ func sameContract(t *testing.T, a, b schemas.Contract) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := schemas.ReadPublished(body)
+		p, err := schemas.ReadPublished("contract.json", body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestPublishedContractIsReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := schemas.ReadPublished(body)
+		p, err := schemas.ReadPublished("contract.json", body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestHashSpeaksOfTheContractOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := schemas.ReadPublished(body)
+		p, err := schemas.ReadPublished("contract.json", body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,16 +108,16 @@ func TestNewerOrChangedPublicationIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
-		"newer format":    {`"format": 1`, `"format": 2`, "use a newer varve"},
-		"no format":       {`"format": 1`, `"format": 0`, "format 0"},
+		"newer format":    {`"format": 1`, `"format": 2`, "or a newer one"},
+		"no format":       {`"format": 1`, `"format": 0`, "no format number"},
 		"changed":         {`"city"`, `"town"`, "was changed since"},
 		"unknown field":   {`"number": 3`, `"number": 3, "colour": 1`, "newer varve"},
-		"cut":             {"\n}\n", "", "published contract"},
-		"not an object":   {string(body), "[]", "published contract"},
-		"something after": {"\n}\n", "\n}{}\n", "published contract"},
+		"cut":             {"\n}\n", "", "is damaged"},
+		"not an object":   {string(body), "[]", "is damaged"},
+		"something after": {"\n}\n", "\n}{}\n", "is damaged"},
 	} {
 		changed := strings.Replace(string(body), c.from, c.to, 1)
-		if _, err := schemas.ReadPublished([]byte(changed)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := schemas.ReadPublished("contract.json", []byte(changed)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestFixtureOfFormat1IsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := schemas.ReadPublished(body)
+	p, err := schemas.ReadPublished("contract.json", body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -22,44 +23,72 @@ const catchUp = time.Hour
 // ownerMemo marks a schedule with the queue of the workers that made it, so that only such are removed.
 const ownerMemo = "varve"
 
-// Schedules makes the service's schedules those of the contracts: one a dataset with a cron. A schedule that a person
-// paused stays paused; one of a dataset that has no cron any more is removed, if it was made here.
+// upkeep is how often the files of a scheduled dataset's tables are looked after.
+const upkeep = 24 * time.Hour
+
+// Schedules makes the service's schedules those of the contracts: for a dataset with a cron one that does its days and one
+// that maintains its tables. A schedule that a person paused stays paused; one of a dataset that has no cron any more is
+// removed, if it was made here.
 func (s *Service) Schedules(ctx context.Context, contracts []schemas.Published) error {
 	wanted := map[string]bool{}
 	for _, p := range contracts {
 		if p.Contract.Schedule.Cron == "" {
 			continue
 		}
-		id := activities.DailyID(p.Contract.Dataset)
-		wanted[id] = true
-		if err := s.schedule(ctx, id, p.Contract); err != nil {
-			return fmt.Errorf("schedule %s: %w", id, err)
+		for _, o := range []client.ScheduleOptions{s.daily(p.Contract), s.maintain(p.Contract)} {
+			wanted[o.ID] = true
+			if err := s.schedule(ctx, o); err != nil {
+				return fmt.Errorf("schedule %s: %w", o.ID, err)
+			}
 		}
 	}
 	return s.unschedule(ctx, wanted)
 }
 
-func (s *Service) schedule(ctx context.Context, id string, c schemas.Contract) error {
-	spec := client.ScheduleSpec{CronExpressions: []string{c.Schedule.Cron}, TimeZoneName: c.Schedule.TimeZone}
-	action := &client.ScheduleWorkflowAction{
-		ID: id, Workflow: workflows.Daily, TaskQueue: s.Queue,
-		Args: []any{workflows.DailyInput{Dataset: c.Dataset, TimeZone: c.Schedule.TimeZone, Day: c.Schedule.Day}},
+func (s *Service) daily(c schemas.Contract) client.ScheduleOptions {
+	id := activities.DailyID(c.Dataset)
+	return client.ScheduleOptions{
+		ID:   id,
+		Spec: client.ScheduleSpec{CronExpressions: []string{c.Schedule.Cron}, TimeZoneName: c.Schedule.TimeZone},
+		Action: &client.ScheduleWorkflowAction{
+			ID: id, Workflow: workflows.Daily, TaskQueue: s.Queue,
+			Args: []any{workflows.DailyInput{Dataset: c.Dataset, TimeZone: c.Schedule.TimeZone, Day: c.Schedule.Day}},
+		},
+		CatchupWindow: catchUp, Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 	}
-	_, err := s.Client.ScheduleClient().Create(ctx, client.ScheduleOptions{
-		ID: id, Spec: spec, Action: action, CatchupWindow: catchUp, Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
-		Memo: map[string]any{ownerMemo: s.Queue},
-	})
+}
+
+// maintain spreads the datasets over the day, so that a project's upkeep does not begin all at once. A time that was missed,
+// or that finds the one before still at work, is let go: the next does what is left.
+func (s *Service) maintain(c schemas.Contract) client.ScheduleOptions {
+	id := activities.MaintainID(c.Dataset)
+	hash := fnv.New32a()
+	hash.Write([]byte(id)) // a hash never fails
+	offset := time.Duration(hash.Sum32()) * time.Second % upkeep
+	return client.ScheduleOptions{
+		ID:   id,
+		Spec: client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: upkeep, Offset: offset.Truncate(time.Minute)}}},
+		Action: &client.ScheduleWorkflowAction{
+			ID: id, Workflow: workflows.Maintain, TaskQueue: s.Queue, Args: []any{workflows.MaintainInput{Dataset: c.Dataset}},
+		},
+		CatchupWindow: catchUp, Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
+	}
+}
+
+func (s *Service) schedule(ctx context.Context, o client.ScheduleOptions) error {
+	o.Memo = map[string]any{ownerMemo: s.Queue}
+	_, err := s.Client.ScheduleClient().Create(ctx, o)
 	if err == nil {
 		return nil
 	}
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return err
 	}
-	return s.Client.ScheduleClient().GetHandle(ctx, id).Update(ctx, client.ScheduleUpdateOptions{
+	return s.Client.ScheduleClient().GetHandle(ctx, o.ID).Update(ctx, client.ScheduleUpdateOptions{
 		DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
 			now := in.Description.Schedule
-			now.Spec, now.Action = &spec, action
-			now.Policy = &client.SchedulePolicies{Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, CatchupWindow: catchUp}
+			now.Spec, now.Action = &o.Spec, o.Action
+			now.Policy = &client.SchedulePolicies{Overlap: o.Overlap, CatchupWindow: o.CatchupWindow}
 			return &client.ScheduleUpdate{Schedule: &now}, nil
 		},
 	})

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"varve/activities"
+	"varve/internal/stage"
 	"varve/schemas"
 	"varve/workflows"
 )
@@ -123,6 +124,43 @@ func listed(t *testing.T, w *world, others map[string]map[string]any) []string {
 		if _, other := others[entry.ID]; other || entry.ID == activities.DailyID(w.dataset) {
 			out = append(out, entry.ID)
 		}
+	}
+	return out
+}
+
+func TestScheduledTablesAreMaintainedOnASchedule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "kept", "")
+	w.plant(t, "2026-09-14")
+	require.NoError(t, w.Run(t.Context(), w.id("day"), workflows.Day, w.day("2026-09-14"), nil))
+	published := []schemas.Published{w.publish(t, at("30 3 * * *", "UTC", "previous"))}
+	require.NoError(t, w.Schedules(t.Context(), published))
+	upkeep := w.Client.ScheduleClient().GetHandle(t.Context(), activities.MaintainID("kept"))
+	d, err := upkeep.Describe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 24*time.Hour, d.Schedule.Spec.Intervals[0].Every)
+	require.Equal(t, enumspb.SCHEDULE_OVERLAP_POLICY_SKIP, d.Schedule.Policy.Overlap)
+
+	require.NoError(t, upkeep.Trigger(t.Context(), client.ScheduleTriggerOptions{}))
+	eventually(t, func() bool {
+		d, err = upkeep.Describe(t.Context())
+		require.NoError(t, err)
+		return len(d.Info.RecentActions) == 1
+	})
+	var done stage.Maintained
+	started := d.Info.RecentActions[0].StartWorkflowResult
+	require.NoError(t, w.Client.GetWorkflow(t.Context(), started.WorkflowID, started.FirstExecutionRunID).Get(t.Context(), &done))
+	require.Contains(t, tables(done), "silver.kept_now")
+
+	require.NoError(t, w.Schedules(t.Context(), []schemas.Published{w.publish(t, contract)}))
+	_, err = upkeep.Describe(t.Context())
+	require.Error(t, err)
+}
+
+func tables(m stage.Maintained) []string {
+	var out []string
+	for _, t := range m.Tables {
+		out = append(out, t.Table)
 	}
 	return out
 }

@@ -15,7 +15,7 @@ const module = "varve"
 // levels is the order of the house: a package may import those of the levels before its own, and the packages below its
 // own folder. A folder stands for every package below it.
 var levels = [][]string{ //nolint:gochecknoglobals // a table that nothing changes
-	{"internal/value"},
+	{"internal/format", "internal/value"},
 	{"internal/object", "internal/scd", "schemas"},
 	{"internal/columnar"},
 	{"internal/delta"},

@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"varve/internal/delta"
+	"varve/internal/format"
 	"varve/internal/object"
 	"varve/internal/value"
 )
@@ -67,17 +69,6 @@ type Day struct {
 	Counts map[string]int64
 	// Versions has the newest of each table.
 	Versions map[string]int64
-}
-
-// FormatError says that a table of the ledger has a format that this program does not know.
-type FormatError struct {
-	Table  string
-	Format string
-}
-
-// Error names the table and its format.
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("ledger table %q has format %q, and this program knows format %s: use the varve that wrote it, or a newer one", e.Table, e.Format, format)
 }
 
 // Record writes a run's row and refreshes its day. Recording a run again replaces its row if it ended later and differs
@@ -169,8 +160,9 @@ func (l ledger) latest(ctx context.Context, root string) (*delta.Snapshot, error
 	if err != nil {
 		return nil, err
 	}
-	if f := snap.Metadata().Configuration[formatProperty]; f != format {
-		return nil, &FormatError{Table: root, Format: f}
+	number, _ := strconv.Atoi(snap.Metadata().Configuration[formatProperty]) // what is no number is no format
+	if err := format.Check(root, number, tableFormat); err != nil {
+		return nil, err
 	}
 	return snap, nil
 }

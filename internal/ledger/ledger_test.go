@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"varve/internal/delta"
+	"varve/internal/format"
 	"varve/internal/ledger"
 	"varve/internal/object"
 	"varve/internal/object/memstore"
@@ -183,11 +184,11 @@ func TestUnknownFormatIsRefusedByName(t *testing.T) {
 	m.Configuration["varve.format"] = "99"
 	_, err = table.Commit(t.Context(), snap.Version(), delta.Commit{ID: uuid.NewString(), Operation: "SET TBLPROPERTIES", Metadata: &m})
 	require.NoError(t, err)
-	var refused *ledger.FormatError
+	var refused *format.Error
 	_, err = ledger.Days(t.Context(), store, "")
 	require.ErrorAs(t, err, &refused)
 	require.ErrorAs(t, ledger.Record(t.Context(), store, run("two", "2026-09-14", 5)), &refused)
-	require.Equal(t, ledger.FormatError{Table: ledger.DaysRoot, Format: "99"}, *refused)
+	require.Equal(t, format.Error{Key: ledger.DaysRoot, Format: 99, Known: 1}, *refused)
 }
 
 // TestRecordersAtOnceLoseNothing has many recorders, some of the same run.

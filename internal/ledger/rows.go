@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // The format number of the ledger's tables is a property of each.
 const (
 	formatProperty = "varve.format"
-	format         = "1"
+	tableFormat    = 1
 )
 
 // The columns that files are found by.
@@ -43,7 +44,7 @@ func newMetadata(root string) delta.Metadata {
 	if root == DaysRoot {
 		schema, description = daysSchema(), "A row a dataset and day: the roll-up of its runs."
 	}
-	m := delta.NewMetadata(schema, nil, map[string]string{formatProperty: format})
+	m := delta.NewMetadata(schema, nil, map[string]string{formatProperty: strconv.Itoa(tableFormat)})
 	m.Description = description
 	return m
 }

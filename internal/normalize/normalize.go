@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"varve/internal/format"
 	"varve/internal/object"
 	"varve/internal/source"
 	"varve/internal/sql"
@@ -91,17 +92,6 @@ type AttemptError struct {
 // Error names the attempt and both sets of batches.
 func (e *AttemptError) Error() string {
 	return fmt.Sprintf("attempt %q holds batches %v already, not %v", e.Attempt, e.Has, e.Claimed)
-}
-
-// FormatError refuses what a newer varve wrote.
-type FormatError struct {
-	Key    string
-	Format int
-}
-
-// Error names the object and its format.
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%q has format %d; this varve knows up to %d: use a newer one", e.Key, e.Format, Format)
 }
 
 // Run makes the change set of landed batches and puts their bad records into quarantine. Run again with the same attempt it
@@ -204,11 +194,6 @@ func Load(ctx context.Context, warehouse object.Store, key string) (ChangeSet, e
 		return ChangeSet{}, fmt.Errorf("read change set %q: %w", key, err)
 	}
 	var cs ChangeSet
-	if err := json.Unmarshal(body, &cs); err != nil {
-		return ChangeSet{}, fmt.Errorf("read change set %q: %w", key, err)
-	}
-	if cs.Format > Format || cs.Format < 1 {
-		return ChangeSet{}, &FormatError{Key: key, Format: cs.Format}
-	}
-	return cs, nil
+	err = format.Decode(key, body, Format, &cs)
+	return cs, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"varve/internal/format"
 	"varve/internal/object"
 )
 
@@ -85,17 +86,6 @@ type Status struct {
 	Batch     Batch
 	State     State
 	Decisions []Decision
-}
-
-// FormatError refuses what a newer varve wrote.
-type FormatError struct {
-	Key    string
-	Format int
-}
-
-// Error names the object and its format.
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%q has format %d; this varve knows up to %d: use a newer one", e.Key, e.Format, Format)
 }
 
 // DecisionError refuses a decision about a batch whose fate is final, or that does not exist.
@@ -245,19 +235,7 @@ func load(ctx context.Context, s object.Store, key string, into any) error {
 	if err != nil {
 		return fmt.Errorf("read %q: %w", key, err)
 	}
-	var head struct {
-		Format int `json:"format"`
-	}
-	if err := json.Unmarshal(body, &head); err != nil {
-		return fmt.Errorf("read %q: %w", key, err)
-	}
-	if head.Format > Format || head.Format < 1 {
-		return &FormatError{Key: key, Format: head.Format}
-	}
-	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("read %q: %w", key, err)
-	}
-	return nil
+	return format.Decode(key, body, Format, into)
 }
 
 func store(ctx context.Context, s object.Store, key string, v any) error {

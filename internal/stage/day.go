@@ -10,12 +10,12 @@ import (
 	"slices"
 
 	"varve/internal/delta"
+	"varve/internal/format"
 	"varve/internal/ledger"
 	"varve/internal/merge"
 	"varve/internal/normalize"
 	"varve/internal/quality"
 	"varve/internal/source"
-	"varve/internal/state"
 )
 
 // The statuses of a run.
@@ -210,11 +210,8 @@ func (e *Engine) loadPlan(ctx context.Context, key string) (*merge.Plan, error) 
 		return nil, fmt.Errorf("read plan: %w", err)
 	}
 	var plan merge.Plan
-	if err := json.Unmarshal(body, &plan); err != nil {
-		return nil, fmt.Errorf("read plan %q: %w", key, err)
-	}
-	if plan.Format > merge.Format {
-		return nil, &state.FormatError{Key: key, Format: plan.Format}
+	if err := format.Decode(key, body, merge.Format, &plan); err != nil {
+		return nil, err
 	}
 	return &plan, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve/internal/format"
 	"varve/internal/normalize"
 	"varve/internal/object"
 	"varve/internal/value"
@@ -98,18 +99,15 @@ func LoadContract(ctx context.Context, store object.Store, dataset string, numbe
 		}
 		number = n
 	}
-	body, err := store.Read(ctx, publicationKey(contractsDir, dataset, number), 0, -1)
+	key := publicationKey(contractsDir, dataset, number)
+	body, err := store.Read(ctx, key, 0, -1)
 	if errors.Is(err, object.ErrNotFound) {
 		return schemas.Published{}, &NoContractError{Dataset: dataset, Number: number}
 	}
 	if err != nil {
 		return schemas.Published{}, fmt.Errorf("read contract %s: %w", dataset, err)
 	}
-	p, err := schemas.ReadPublished(body)
-	if err != nil {
-		return schemas.Published{}, fmt.Errorf("read contract %s number %d: %w", dataset, number, err)
-	}
-	return p, nil
+	return schemas.ReadPublished(key, body)
 }
 
 // Publication tells what publishing a contract did.
@@ -133,7 +131,7 @@ func PreviewContract(ctx context.Context, store object.Store, c schemas.Contract
 		return Publication{}, fmt.Errorf("publish contract %s: %w", c.Dataset, err)
 	}
 	out := Publication{New: true}
-	if out.Published, err = schemas.ReadPublished(next); err != nil || last == 0 {
+	if out.Published, err = schemas.ReadPublished(publicationKey(contractsDir, c.Dataset, last+1), next); err != nil || last == 0 {
 		return out, err
 	}
 	before, err := LoadContract(ctx, store, c.Dataset, last)
@@ -264,13 +262,8 @@ func loadModel(ctx context.Context, store object.Store, table string, number int
 		return Model{}, fmt.Errorf("read model %s: %w", table, err)
 	}
 	var m Model
-	if err := json.Unmarshal(body, &m); err != nil {
-		return Model{}, fmt.Errorf("read model %q: %w", key, err)
-	}
-	if m.Format > modelFormat {
-		return Model{}, fmt.Errorf("model %q has format %d, this program reads up to %d: use a newer varve", key, m.Format, modelFormat)
-	}
-	return m, nil
+	err = format.Decode(key, body, modelFormat, &m)
+	return m, err
 }
 
 // Models names the models that are published and not withdrawn, in order.

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve/internal/format"
 	"varve/internal/object"
 )
 
@@ -53,16 +54,6 @@ type File struct {
 	Records int64  `json:"records"`
 }
 
-// FormatError says that a manifest was written by a newer program.
-type FormatError struct {
-	Key    string
-	Format int
-}
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%q has format %d, this program reads up to %d: use a newer varve", e.Key, e.Format, Format)
-}
-
 // MissingError says that a table names a manifest that the store does not have.
 type MissingError struct {
 	Table string
@@ -89,13 +80,8 @@ func Load(ctx context.Context, store object.Store, root string, number int64) (M
 		return Manifest{}, fmt.Errorf("read state: %w", err)
 	}
 	var m Manifest
-	if err := json.Unmarshal(body, &m); err != nil {
-		return Manifest{}, fmt.Errorf("read state %q: %w", key, err)
-	}
-	if m.Format > Format {
-		return Manifest{}, &FormatError{Key: key, Format: m.Format}
-	}
-	return m, nil
+	err = format.Decode(key, body, Format, &m)
+	return m, err
 }
 
 // Put writes a manifest under its number. Of two attempts with one number exactly one wins; the other gets
