@@ -4,7 +4,7 @@
 usage: go test -json … | testlog.py COUNTS
 
 It appends "passed failed skipped" to the file COUNTS. A package that fails without a failing test, because it does not
-build or ends early, counts as one failure.
+build or ends early, counts as one failure, and so does one in which no test ran. Exits with 1 where something failed.
 """
 
 import collections
@@ -42,6 +42,7 @@ def main(counts):
     total = sum(tally.values(), collections.Counter())
     with open(counts, "a", encoding="utf-8") as out:
         print(total["pass"], total["fail"], total["skip"], file=out)
+    return 1 if total["fail"] else 0
 
 
 def end(package, action, seconds, tally, output):
@@ -51,6 +52,8 @@ def end(package, action, seconds, tally, output):
     if action == "skip":
         print(f"?   {package} [no test files]", flush=True)
         return
+    if action == "pass" and not tally:
+        action, said = "fail", f"{package} has tests, but none of that name ran\n"
     if action == "fail" and not tally["fail"]:
         tally["fail"] += 1
         print(said, end="")
@@ -62,4 +65,4 @@ def end(package, action, seconds, tally, output):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    main(sys.argv[1])
+    sys.exit(main(sys.argv[1]))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
@@ -41,7 +42,7 @@ func (db *DB) Check(ctx context.Context, expr string, columns value.Schema) (val
 	if err != nil {
 		return value.Type{}, err
 	}
-	known, err := db.functions()
+	known, err := db.functions(ctx)
 	if err != nil {
 		return value.Type{}, err
 	}
@@ -221,9 +222,15 @@ func (c exprCheck) refuse(n node, message, hint string) *ExprError {
 	return &ExprError{Expr: c.expr, Position: position, Message: message, Hint: hint}
 }
 
-func (db *DB) loadFunctions() (functions, error) {
+// loaded are the functions of the library that this program is linked with: the same for every engine.
+var loaded atomic.Pointer[functions] //nolint:gochecknoglobals // they take an engine longer to tell than to check an expression
+
+func (db *DB) functions(ctx context.Context) (functions, error) {
+	if f := loaded.Load(); f != nil {
+		return *f, nil
+	}
 	f := functions{aggregate: map[string]bool{}, volatile: map[string]bool{}}
-	result, err := db.Query(context.Background(), `SELECT lower(function_name),
+	result, err := db.Query(ctx, `SELECT lower(function_name),
   bool_and(function_type = 'aggregate'), bool_or(function_type = 'scalar' AND stability IS NOT NULL AND stability <> 'CONSISTENT')
 FROM duckdb_functions() WHERE function_type IN ('aggregate', 'scalar', 'macro') GROUP BY ALL`)
 	if err != nil {
@@ -241,5 +248,6 @@ FROM duckdb_functions() WHERE function_type IN ('aggregate', 'scalar', 'macro') 
 			f.volatile[name] = true
 		}
 	}
+	loaded.Store(&f)
 	return f, nil
 }

@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
@@ -53,8 +52,7 @@ func (o Options) Validate() error {
 
 // DB is one engine, in memory. It is safe for use by several goroutines.
 type DB struct {
-	db        *stdsql.DB
-	functions func() (functions, error)
+	db *stdsql.DB
 }
 
 // Open starts an engine that computes in UTC, never loads an extension and never touches the network.
@@ -79,9 +77,7 @@ func Open(o Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the SQL engine: %w", clean(err))
 	}
-	db := &DB{db: stdsql.OpenDB(connector)}
-	db.functions = sync.OnceValues(db.loadFunctions)
-	return db, nil
+	return &DB{db: stdsql.OpenDB(connector)}, nil
 }
 
 // Close ends the engine and removes what it spilled.
