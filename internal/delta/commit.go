@@ -87,7 +87,7 @@ func (t Table) prepare(ctx context.Context, readVersion int64, c *Commit) (Metad
 		}
 		return Metadata{}, fmt.Errorf("delta table %q: %w", t.Root, err)
 	}
-	if err := t.checkFiles(metadata, *c); err != nil {
+	if err := t.checkFiles(protocol, metadata, *c); err != nil {
 		return Metadata{}, err
 	}
 	return metadata, nil
@@ -118,12 +118,13 @@ func (t Table) before(ctx context.Context, readVersion int64, c Commit) (Protoco
 // checkLive checks that a change removes what is there, and adds what is not.
 func (s *Snapshot) checkLive(c Commit) error {
 	removed := make(map[string]bool, len(c.Removes))
+	vectors := make(map[string]*DeletionVector, len(c.Removes))
 	for _, r := range c.Removes {
 		key := keyOf(r.Path, r.DeletionVector)
 		if _, ok := s.state.files[key]; !ok || removed[key.path] {
 			return fmt.Errorf("delta table %q: remove %q: not in version %d", s.table.Root, r.Path, s.version)
 		}
-		removed[key.path] = true
+		removed[key.path], vectors[key.path] = true, r.DeletionVector
 	}
 	for _, a := range s.files {
 		key := keyOf(a.Path, nil)
@@ -135,12 +136,15 @@ func (s *Snapshot) checkLive(c Commit) error {
 		if gone, live := removed[keyOf(a.Path, nil).path]; live && !gone {
 			return fmt.Errorf("delta table %q: add %q: in version %d already", s.table.Root, a.Path, s.version)
 		}
+		if had := vectors[keyOf(a.Path, nil).path]; had.deletes() > a.DeletionVector.deletes() {
+			return fmt.Errorf("delta table %q: add %q: rows that version %d deletes would come back", s.table.Root, a.Path, s.version)
+		}
 	}
 	return nil
 }
 
 // checkFiles checks the file actions of a change against what the table is.
-func (t Table) checkFiles(m Metadata, c Commit) error {
+func (t Table) checkFiles(p Protocol, m Metadata, c Commit) error {
 	for _, r := range c.Removes {
 		if !r.DataChange {
 			continue
@@ -154,14 +158,17 @@ func (t Table) checkFiles(m Metadata, c Commit) error {
 	}
 	seen := map[string]bool{}
 	for _, a := range c.Adds {
-		p, err := filePath(a.Path)
+		name, err := filePath(a.Path)
 		if err != nil {
 			return fmt.Errorf("delta table %q: add %q: %w", t.Root, a.Path, err)
 		}
-		if seen[p] {
+		if seen[name] {
 			return fmt.Errorf("delta table %q: add %q: there twice", t.Root, a.Path)
 		}
-		seen[p] = true
+		seen[name] = true
+		if err := a.checkVector(p); err != nil {
+			return fmt.Errorf("delta table %q: add %q: %w", t.Root, a.Path, err)
+		}
 		if len(a.PartitionValues) != len(m.PartitionColumns) {
 			return fmt.Errorf("delta table %q: add %q: not the table's partition columns", t.Root, a.Path)
 		}

@@ -188,7 +188,8 @@ func TestCorruptDeletionVectorIsNamed(t *testing.T) {
 			}})
 			require.NoError(t, err)
 			require.NoError(t, table.Store.Put(t.Context(), file, c.body))
-			add := write(t, table, value.Row{int64(1), "deleted"}, value.Row{int64(2), "live"})
+			add := write(t, table, value.Row{int64(1), "deleted"}, value.Row{int64(2), "live"}, value.Row{int64(3), "live"})
+			add.Stats = `{"numRecords":3,"tightBounds":false}`
 			offset := int32(1)
 			add.DeletionVector = &delta.DeletionVector{
 				StorageType: "u", PathOrInlineDv: place, Offset: &offset, SizeInBytes: 34, Cardinality: c.cardinality,
@@ -201,7 +202,7 @@ func TestCorruptDeletionVectorIsNamed(t *testing.T) {
 			}
 			s, err := table.Latest(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, []value.Row{{int64(2), "live"}}, scan(t.Context(), t, s, nil))
+			require.Equal(t, []value.Row{{int64(2), "live"}, {int64(3), "live"}}, scan(t.Context(), t, s, nil))
 		})
 	}
 }

@@ -15,10 +15,13 @@ const (
 	featureWriter = 7
 )
 
+// The features that code asks for by name.
+const featureDeletionVectors = "deletionVectors"
+
 // readable are the reader features that this package knows.
 func readable() []string {
 	return []string{
-		"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
+		"columnMapping", featureDeletionVectors, "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
 		"vacuumProtocolCheck", "variantType", "variantType-preview",
 	}
 }

@@ -57,8 +57,8 @@ func leafNames(prefix string, schema value.Schema, names []string) []string {
 	return names
 }
 
-// statsJSON writes stats as Spark does.
-func statsJSON(schema value.Schema, stats columnar.Stats) string {
+// statsJSON writes stats as Spark does, which says that bounds are tight where the table may come to have others.
+func statsJSON(schema value.Schema, stats columnar.Stats, config map[string]string) string {
 	b := []byte(`{"numRecords":`)
 	b = strconv.AppendInt(b, stats.NumRecords, 10)
 	b = append(b, `,"minValues":{`...)
@@ -74,7 +74,11 @@ func statsJSON(schema value.Schema, stats columnar.Stats) string {
 		n, ok := stats.NullCount[leaf]
 		return strconv.AppendInt(b, n, 10), ok
 	})
-	return string(append(b, "}}"...))
+	b = append(b, '}')
+	if (Metadata{Configuration: config}).flag(propertyDeletionVectors) {
+		b = append(b, `,"tightBounds":true`...)
+	}
+	return string(append(b, '}'))
 }
 
 // appendLeaves appends the members of an object that mirrors the schema. one appends a leaf's, or tells that it has none.

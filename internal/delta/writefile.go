@@ -50,7 +50,7 @@ func (t Table) WriteFile(ctx context.Context, o FileOptions, rows iter.Seq2[valu
 	}
 	return Add{
 		Path: encodePath(name), PartitionValues: w.partition, Size: int64(body.Len()), ModificationTime: t.now().UnixMilli(),
-		DataChange: true, Stats: statsJSON(w.stored, stats),
+		DataChange: true, Stats: statsJSON(w.stored, stats, o.Config),
 	}, nil
 }
 
