@@ -37,6 +37,33 @@ func (s *Snapshot) Timestamp() time.Time { return s.at }
 // Files gives the data files, ordered by path. The caller may change the slice.
 func (s *Snapshot) Files() []Add { return slices.Clone(s.files) }
 
+// SameFiles tells whether two versions of one table have the same data files with the same deletion vectors, and so the
+// same rows.
+func (s *Snapshot) SameFiles(o *Snapshot) bool {
+	if len(s.state.files) != len(o.state.files) {
+		return false
+	}
+	for key := range s.state.files {
+		if _, ok := o.state.files[key]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// LiveRows counts the rows of data files that no deletion vector deletes, where the statistics of all of them tell.
+func LiveRows(files []Add) (int64, bool) {
+	var rows int64
+	for _, a := range files {
+		n, ok := a.Records()
+		if !ok {
+			return 0, false
+		}
+		rows += n - a.DeletionVector.deletes()
+	}
+	return rows, true
+}
+
 // Txn gives the newest version of a writer's own mark.
 func (s *Snapshot) Txn(appID string) (int64, bool) {
 	txn, ok := s.state.txns[appID]

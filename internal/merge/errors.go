@@ -4,14 +4,17 @@ import "fmt"
 
 // ForeignChangeError says that somebody else changed a target's rows since varve's last commit.
 type ForeignChangeError struct {
-	Table     string
+	Table string
+	// Version and Operation are those of the commit.
 	Version   int64
 	Operation string
+	// Ours is the newest version whose rows are varve's.
+	Ours int64
 }
 
 func (e *ForeignChangeError) Error() string {
-	return fmt.Sprintf("table %q: version %d (%s) was written by another engine since the last commit of varve; restore the version before it (adopting foreign changes comes with a later version)",
-		e.Table, e.Version, e.Operation)
+	return fmt.Sprintf("table %q: version %d (%s) was written by another engine since the last commit of varve: restore version %d (RESTORE TABLE … TO VERSION AS OF %d); adopting foreign changes comes with a later version",
+		e.Table, e.Version, e.Operation, e.Ours, e.Ours)
 }
 
 // NotOursError says that a table stands where a target should be made.
@@ -32,5 +35,5 @@ func (e *DriftError) Error() string {
 type SequenceError struct{ Table, File string }
 
 func (e *SequenceError) Error() string {
-	return fmt.Sprintf("table %q: file %q was written by another engine and has no sequences; restore the version before it (recovery comes with a later version)", e.Table, e.File)
+	return fmt.Sprintf("table %q: file %q was written by another engine and has no sequences: restore the last version without that file (recovery comes with a later version)", e.Table, e.File)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -292,6 +293,91 @@ func TestForeignChangesAreRefused(t *testing.T) {
 	foreign, ok := errors.AsType[*merge.ForeignChangeError](err)
 	if !ok || foreign.Version != 1 || foreign.Operation != "DELETE" {
 		t.Fatalf("got %v, want a foreign change of version 1", err)
+	}
+}
+
+// deleteAll commits the removal of every row, as another engine does it, and gives its version.
+func deleteAll(t *testing.T, table delta.Table) int64 {
+	t.Helper()
+	snap, err := table.Latest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := delta.Commit{ID: uuid.NewString(), Operation: "DELETE"}
+	for _, add := range snap.Files() {
+		c.Removes = append(c.Removes, delta.RemoveOf(add, clock(), true))
+	}
+	version, err := table.Commit(t.Context(), snap.Version(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
+}
+
+// TestRestoredTableIsGoneOnWith follows the advice of the refusal: the rows are those of the state again.
+func TestRestoredTableIsGoneOnWith(t *testing.T) {
+	t.Parallel()
+	store, target := memstore.New(), target(shape{})
+	mustApply(t, store, target, 1, one(target, 1, 1, "x"))
+	table := delta.At(store, target.Root)
+	before, err := table.Latest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := deleteAll(t, table)
+	_, err = prepare(t, store, target, 2, one(target, 2, 1, "y"))
+	if err == nil || !strings.Contains(err.Error(), "restore version 0") {
+		t.Fatalf("got %v, want the version to restore", err)
+	}
+	restore := delta.Commit{ID: uuid.NewString(), Operation: "RESTORE", Adds: before.Files()}
+	restored, err := table.Commit(t.Context(), deleted, restore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, store, target, 2, one(target, 2, 1, "y"))
+
+	// what comes after a restored version is looked at like anything else
+	again := deleteAll(t, table)
+	_, err = prepare(t, store, target, 3, one(target, 3, 1, "z"))
+	foreign, ok := errors.AsType[*merge.ForeignChangeError](err)
+	if !ok || foreign.Version != again || foreign.Ours != restored+1 {
+		t.Fatalf("got %v, want a foreign change of version %d", err, again)
+	}
+}
+
+// TestCommitsThatAreCleanedUpAreJudgedByTheRows takes the commits away that came after varve's own, as log cleanup does.
+func TestCommitsThatAreCleanedUpAreJudgedByTheRows(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*testing.T, delta.Table) int64{
+		"no rows changed": func(t *testing.T, table delta.Table) int64 {
+			t.Helper()
+			version, err := table.Commit(t.Context(), 0, delta.Commit{ID: uuid.NewString(), Operation: "VACUUM START"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return version
+		},
+		"rows deleted": deleteAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, target := memstore.New(), target(shape{})
+			mustApply(t, store, target, 1, one(target, 1, 1, "x"))
+			table := delta.At(store, target.Root)
+			version := change(t, table)
+			if err := table.Checkpoint(t.Context(), version); err != nil {
+				t.Fatal(err)
+			}
+			for v := range version + 1 {
+				if err := store.Delete(t.Context(), fmt.Sprintf("%s/_delta_log/%020d.json", target.Root, v)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := prepare(t, store, target, 2, one(target, 2, 1, "y"))
+			if _, foreign := errors.AsType[*merge.ForeignChangeError](err); foreign != (name == "rows deleted") {
+				t.Fatalf("got %v", err)
+			}
+		})
 	}
 }
 

@@ -92,22 +92,54 @@ func (p *preparation) open(ctx context.Context) (done bool, err error) {
 	return false, err
 }
 
-// foreign looks for commits of others that changed rows since the state was made.
+// foreign looks for commits of others that changed rows since the state was made, and were not undone by putting the table
+// back to the files it had before. Where such a commit is cleaned up already, the number of rows has to be that of the state.
 func (p *preparation) foreign(ctx context.Context, number int64) error {
+	var change *ForeignChangeError
+	ours := p.manifest.TableVersion // the newest version whose rows are those of the state
 	for v := p.manifest.TableVersion + 1; v <= p.snap.Version(); v++ {
 		c, err := p.table.ReadCommit(ctx, v)
 		if errors.Is(err, object.ErrNotFound) {
-			continue // cleaned up: older than the log's retention
+			if rows, ok := delta.LiveRows(p.snap.Files()); !ok || rows != p.manifest.Rows {
+				return &ForeignChangeError{Table: p.Target.Table, Version: v, Operation: "its commit is cleaned up", Ours: ours}
+			}
+			continue
 		}
 		if err != nil {
 			return err
 		}
-		ours := slices.ContainsFunc(c.Txns, func(t delta.Txn) bool { return t.AppID == state.AppID && t.Version == number })
-		if !ours && c.DataChange {
-			return &ForeignChangeError{Table: p.Target.Table, Version: v, Operation: c.Operation}
+		mine := slices.ContainsFunc(c.Txns, func(t delta.Txn) bool { return t.AppID == state.AppID && t.Version == number })
+		switch {
+		case mine || (change == nil && !c.DataChange):
+			ours = v
+		case change == nil:
+			change = &ForeignChangeError{Table: p.Target.Table, Version: v, Operation: c.Operation, Ours: ours}
+		case c.DataChange:
+			undone, err := p.sameFiles(ctx, ours, v)
+			if err != nil {
+				return err
+			}
+			if undone {
+				change, ours = nil, v
+			}
 		}
 	}
+	if change != nil {
+		return change
+	}
 	return nil
+}
+
+func (p *preparation) sameFiles(ctx context.Context, a, b int64) (bool, error) {
+	first, err := p.table.Version(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	second, err := p.table.Version(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	return first.SameFiles(second), nil
 }
 
 // evolve adds the columns to a table's schema that it lacks and widens those that the contract widens; a column of another

@@ -179,8 +179,27 @@ func (p *preparation) stateFiles(ctx context.Context, plan *Plan) error {
 	plan.State = state.Manifest{
 		Format: state.Format, Number: number, Attempt: plan.Attempt, Type: int(p.Target.Type), TableVersion: plan.ReadVersion,
 		Contract: p.Target.Contract, ContractHash: p.Target.ContractHash, Applied: p.manifest.Applied.With(p.Batches...), Files: files,
+		Rows: p.rowsAfter(plan.Commit),
 	}
 	return nil
+}
+
+// rowsAfter is the number of rows that the table has after a commit, -1 where it is not known.
+func (p *preparation) rowsAfter(c delta.Commit) int64 {
+	files := c.Adds
+	if p.snap != nil {
+		removed := make(map[string]bool, len(c.Removes))
+		for _, r := range c.Removes {
+			removed[r.Path] = true
+		}
+		kept := slices.DeleteFunc(p.snap.Files(), func(a delta.Add) bool { return removed[a.Path] })
+		files = append(kept, files...)
+	}
+	rows, ok := delta.LiveRows(files)
+	if !ok {
+		return -1
+	}
+	return rows
 }
 
 // describe fills in what the commit says of itself: operation, metrics, progress, and the schema where it changes.

@@ -40,6 +40,8 @@ type Manifest struct {
 	Type int `json:"stored_as_scd_type"`
 	// TableVersion is the table version that this state was made from; -1 before the first.
 	TableVersion int64 `json:"table_version"`
+	// Rows is the number of rows that the table has then, -1 where it is not known.
+	Rows int64 `json:"rows"`
 	// Applied are the batches whose events are in rows and state.
 	Applied Ranges `json:"applied"`
 	// Files hold the remembered events; every record of every file counts.

@@ -2,13 +2,15 @@ package value
 
 import "math/big"
 
-// Widens says whether every value of one scalar type is a value of another, with the same canonical text. Nested types
-// widen only to themselves.
+// Widens says whether every value of one scalar type is a value of another, with the same canonical text, and whether files
+// of the one may be read as the other: a decimal must hold every number of the 32 or 64 bits that files store whole numbers
+// in (PROTOCOL.md, Type Widening). Nested types widen only to themselves.
 func Widens(from, to Type) bool {
 	if from.Equal(to) {
 		return true
 	}
 	digits := map[Kind]int{Byte: 3, Short: 5, Integer: 10, Long: 19}
+	decimalDigits := map[Kind]int{Byte: 10, Short: 10, Integer: 10, Long: 20}
 	wide, whole := digits[from.Kind]
 	switch to.Kind {
 	case Short, Integer, Long:
@@ -17,7 +19,7 @@ func Widens(from, to Type) bool {
 		if from.Kind == DecimalKind {
 			return to.Scale >= from.Scale && to.Precision-to.Scale >= from.Precision-from.Scale
 		}
-		return whole && to.Precision-to.Scale >= wide
+		return whole && to.Precision-to.Scale >= decimalDigits[from.Kind]
 	case Double:
 		return from.Kind == Float // a whole number's text as a double can have an exponent
 	default:
