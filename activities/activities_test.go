@@ -40,7 +40,7 @@ type landing struct {
 }
 
 func (l landing) Land(ctx context.Context, _ stage.LandRequest) (stage.Landed, error) {
-	return stage.Landed{Records: 1}, l.land(ctx)
+	return stage.Landed{Batches: []int64{1}}, l.land(ctx)
 }
 
 // try runs Land once.

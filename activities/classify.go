@@ -97,7 +97,7 @@ func familyOf(err error) string {
 		return StoreUnavailable
 	case is[*delta.ConflictError](err):
 		return Conflict
-	case is[*quality.ApprovalNeededError](err):
+	case is[*quality.ApprovalNeededError](err), is[*stage.SetAsideError](err):
 		return ApprovalNeeded
 	case is[*normalize.InvalidShareError](err):
 		return InvalidShare

@@ -47,11 +47,11 @@ func (*paper) Land(_ context.Context, in stage.LandRequest) (stage.Landed, error
 	if in.Run.Day == "2026-09-18" {
 		return stage.Landed{}, &source.MissingError{Path: "customer/2026-09-18", Hint: "deliver it, then replay the day"}
 	}
-	return stage.Landed{Batches: []int64{4}, Files: 1, Records: 10}, nil
+	return stage.Landed{Batches: []int64{4}}, nil
 }
 
 func (*paper) Normalize(context.Context, stage.NormalizeRequest) (stage.Normalized, error) {
-	return stage.Normalized{ChangeSet: "_varve/work/1/changes.json", Events: 9, Quarantined: 1}, nil
+	return stage.Normalized{ChangeSet: "_varve/work/1/changes.json", Files: 1, Records: 10, Events: 9, Quarantined: 1}, nil
 }
 
 func (*paper) Prepare(_ context.Context, in stage.PrepareRequest) (stage.Prepared, error) {

@@ -60,7 +60,7 @@ func (w Workflows) day(ctx workflow.Context, raw, extra converter.RawValue) (Day
 	}
 	status, out := failureOf(r.steps(ctx))
 	if err := r.record(ctx, status, out); err != nil {
-		out, status = err, stage.Failed
+		status, out = failureOf(err)
 	}
 	return r.result(), firstError(tags.status(ctx, status), out)
 }
@@ -87,11 +87,11 @@ func (r *dayRun) steps(ctx workflow.Context) error {
 		return err
 	}
 	r.batches = landed.Batches
-	r.counts["files"], r.counts["records"] = landed.Files, landed.Records
 	normalized, err := call(ctx, heavy, "", a.Normalize, stage.NormalizeRequest{Run: r.run, Batches: r.batches})
 	if err != nil {
 		return err
 	}
+	r.counts["files"], r.counts["records"] = normalized.Files, normalized.Records
 	r.counts["events"], r.counts["quarantined"] = normalized.Events, normalized.Quarantined
 	if err := r.change(ctx, normalized.ChangeSet, pinned.Targets); err != nil {
 		return err
@@ -188,11 +188,14 @@ func (r *dayRun) record(ctx workflow.Context, status string, failure error) erro
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	info := workflow.GetInfo(ctx)
-	_, err := call(ctx, quick, status, a.Record, stage.RecordRequest{
+	recorded, err := call(ctx, quick, status, a.Record, stage.RecordRequest{
 		Run: r.run, Workflow: info.WorkflowExecution.ID, Status: status, Reason: reasonOf(failure),
 		Batches: r.batches, Counts: r.counts, Versions: r.versions, Started: info.WorkflowStartTime,
 	})
-	if err == nil {
+	switch {
+	case err == nil && status == stage.Succeeded && recorded.Status == stage.SetAside:
+		return typed(activities.ApprovalNeeded, "%s", recorded.Reason) // of an earlier run: this one found nothing wrong
+	case err == nil:
 		return nil
 	}
 	_, out := failureOf(err)

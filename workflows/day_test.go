@@ -77,6 +77,17 @@ func TestFailureIsRecordedWithItsReason(t *testing.T) {
 	}
 }
 
+// TestDayWithBatchesSetAsideHasNotSucceeded has a run that finds nothing wrong, of a day that an earlier run set aside.
+func TestDayWithBatchesSetAsideHasNotSucceeded(t *testing.T) {
+	t.Parallel()
+	s := &script{waiting: "batches [3] of the day are set aside"}
+	env := environment(t, s)
+	var e ears
+	e.listen(t, env)
+	inLaneFor(t, env, "replay/1", activities.Ask{Day: "2026-09-14"})
+	require.Equal(t, []string{"replay/1 2026-09-14 set_aside ApprovalNeeded"}, e.heard)
+}
+
 func TestLedgerThatCannotBeWrittenFailsTheDay(t *testing.T) {
 	t.Parallel()
 	s := &script{fails: map[string]error{"Record": final(activities.PermissionDenied, "may not write")}}

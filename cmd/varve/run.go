@@ -67,9 +67,9 @@ func runCommand(o *options) *cobra.Command {
 
 // report tells in a few lines what came and what became of it.
 func report(w io.Writer, r stage.DayResult) {
-	fmt.Fprintf(w, "%s %s: %d files, %d records, %d events\n", r.Run.Dataset, r.Run.Day, r.Landed.Files, r.Landed.Records, r.Events)
-	if r.Bad > 0 {
-		fmt.Fprintf(w, "  %d records went to quarantine: varve cat quarantine.%s\n", r.Bad, r.Run.Dataset)
+	fmt.Fprintf(w, "%s %s: %d files, %d records, %d events\n", r.Run.Dataset, r.Run.Day, r.Normalized.Files, r.Normalized.Records, r.Normalized.Events)
+	if r.Normalized.Quarantined > 0 {
+		fmt.Fprintf(w, "  %d records went to quarantine: varve cat quarantine.%s\n", r.Normalized.Quarantined, r.Run.Dataset)
 	}
 }
 

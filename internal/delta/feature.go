@@ -84,6 +84,9 @@ func (p Protocol) checkWrite(m Metadata) error {
 	if m.flag("delta.enableInCommitTimestamps") {
 		return refuse("in-commit timestamps")
 	}
+	if retention, ok := m.Configuration["delta.setTransactionRetentionDuration"]; ok {
+		return refuse("delta.setTransactionRetentionDuration = " + strconv.Quote(retention) + ", by which writers forget what they applied,")
+	}
 	for property := range m.Configuration {
 		if strings.HasPrefix(property, "delta.constraints.") {
 			return refuse("check constraint " + strconv.Quote(strings.TrimPrefix(property, "delta.constraints.")))

@@ -5,7 +5,6 @@ package normalize
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -27,9 +26,7 @@ const Format = 1
 type Deps struct {
 	Warehouse object.Store
 	DB        *sql.DB
-	// Dir is a local folder for scratch.
-	Dir string
-	Now func() time.Time
+	Now       func() time.Time
 }
 
 // ChangeSet is the manifest of a batch's events, understood and sorted by key and sequence.
@@ -83,30 +80,14 @@ func (e *InvalidShareError) Error() string {
 		"then correct the source or the contract", e.Quarantined, e.Records, e.Dataset, reason, most, e.Limit, e.Dataset)
 }
 
-// AttemptError says that an attempt was used for other batches before.
-type AttemptError struct {
-	Attempt      string
-	Has, Claimed []int64
-}
-
-// Error names the attempt and both sets of batches.
-func (e *AttemptError) Error() string {
-	return fmt.Sprintf("attempt %q holds batches %v already, not %v", e.Attempt, e.Has, e.Claimed)
-}
-
-// Run makes the change set of landed batches and puts their bad records into quarantine. Run again with the same attempt it
-// gives what the first run made.
+// Run makes the change set of landed batches and puts their bad records into quarantine. An attempt is named once and never
+// resumed: another one starts over, and what this one left is nobody's.
 func Run(ctx context.Context, d Deps, c schemas.Published, batches []source.Batch, attempt string) (ChangeSet, error) {
 	cs := ChangeSet{Format: Format, Attempt: attempt, Dataset: c.Contract.Dataset, Contract: c.Number}
 	for _, b := range batches {
 		cs.Batches = append(cs.Batches, b.Number)
 	}
 	slices.Sort(cs.Batches)
-	if made, err := Load(ctx, d.Warehouse, cs.Key()); err == nil {
-		return made.matching(cs)
-	} else if !errors.Is(err, object.ErrNotFound) {
-		return ChangeSet{}, err
-	}
 	records, err := readBronze(ctx, d, c.Contract.Dataset, batches)
 	if err != nil {
 		return ChangeSet{}, fmt.Errorf("bronze of %s: %w", cs.Dataset, err)
@@ -135,30 +116,14 @@ func Run(ctx context.Context, d Deps, c schemas.Published, batches []source.Batc
 	return cs.publish(ctx, d.Warehouse)
 }
 
-// publish makes the change set the attempt's, unless another run of the attempt was first: then that one counts.
+// publish writes the manifest.
 func (cs ChangeSet) publish(ctx context.Context, warehouse object.Store) (ChangeSet, error) {
 	body, err := json.Marshal(cs)
-	if err != nil {
-		return ChangeSet{}, fmt.Errorf("write change set %q: %w", cs.Key(), err)
-	}
-	err = warehouse.PutIfAbsent(ctx, cs.Key(), body)
-	if errors.Is(err, object.ErrExists) {
-		made, err := Load(ctx, warehouse, cs.Key())
-		if err != nil {
-			return ChangeSet{}, err
-		}
-		return made.matching(cs)
+	if err == nil {
+		err = warehouse.PutIfAbsent(ctx, cs.Key(), body)
 	}
 	if err != nil {
 		return ChangeSet{}, fmt.Errorf("write change set %q: %w", cs.Key(), err)
-	}
-	return cs, nil
-}
-
-// matching gives the change set if it is one of the batches that are asked for.
-func (cs ChangeSet) matching(asked ChangeSet) (ChangeSet, error) {
-	if !slices.Equal(cs.Batches, asked.Batches) || cs.Dataset != asked.Dataset || cs.Contract != asked.Contract {
-		return ChangeSet{}, &AttemptError{Attempt: asked.Attempt, Has: cs.Batches, Claimed: asked.Batches}
 	}
 	return cs, nil
 }

@@ -75,7 +75,7 @@ func newWorld(t *testing.T) world {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	w := world{warehouse: memstore.New(), landing: memstore.New()}
-	w.deps = normalize.Deps{Warehouse: w.warehouse, DB: db, Dir: t.TempDir(), Now: clock}
+	w.deps = normalize.Deps{Warehouse: w.warehouse, DB: db, Now: clock}
 	return w
 }
 

@@ -80,10 +80,14 @@ func (l lander) round(ctx context.Context, out *Landed) (again bool, err error) 
 	if err != nil {
 		return false, err
 	}
+	_, last, err := l.mark(ctx)
+	if err != nil {
+		return false, err
+	}
 	var changed []string // days
 	var unreadable error
 	for _, s := range batches {
-		if s.State == Rejected || s.State == Superseded {
+		if s.Batch.Number <= last || s.State == Rejected || s.State == Superseded {
 			continue
 		}
 		records, landed, err := l.batch(ctx, s.Batch)
@@ -137,8 +141,8 @@ func (l lander) reject(ctx context.Context, b Batch, reason error) error {
 func (l lander) batch(ctx context.Context, b Batch) (records int64, landed bool, err error) {
 	var adds []delta.Add
 	for {
-		version, done, err := l.landed(ctx, b.Number)
-		if err != nil || done {
+		version, last, err := l.mark(ctx)
+		if err != nil || last >= b.Number {
 			return 0, false, err
 		}
 		if adds == nil {
@@ -154,17 +158,17 @@ func (l lander) batch(ctx context.Context, b Batch) (records int64, landed bool,
 	}
 }
 
-// landed gives the version of bronze, -1 where there is none, and whether it has the batch.
-func (l lander) landed(ctx context.Context, number int64) (version int64, done bool, err error) {
+// mark gives the version of bronze, -1 where there is none, and the number up to which every batch is landed or decided.
+func (l lander) mark(ctx context.Context) (version, last int64, err error) {
 	snap, err := l.table.Latest(ctx)
 	if errors.Is(err, delta.ErrNoTable) {
-		return -1, false, nil
+		return -1, 0, nil
 	}
 	if err != nil {
-		return 0, false, err
+		return 0, 0, err
 	}
-	last, ok := snap.Txn(LandMark)
-	return snap.Version(), ok && last >= number, nil
+	last, _ = snap.Txn(LandMark)
+	return snap.Version(), last, nil
 }
 
 func (l lander) commit(version int64, b Batch, adds []delta.Add, records int64) delta.Commit {

@@ -50,18 +50,13 @@ func (e *Engine) Land(ctx context.Context, in LandRequest) (Landed, error) {
 			return Landed{}, err
 		}
 	}
-	claimed, err := source.Claim(ctx, e.Warehouse, e.Landing, p.Contract, in.Run.Day, e.Now)
-	if err != nil {
+	if _, err := source.Claim(ctx, e.Warehouse, e.Landing, p.Contract, in.Run.Day, e.Now); err != nil {
 		return Landed{}, fmt.Errorf("land %s: %w", in.Run.Dataset, err)
 	}
-	landed, err := source.Land(ctx, e.Warehouse, e.Landing, p.Contract, e.Now)
-	if err != nil {
+	if _, err := source.Land(ctx, e.Warehouse, e.Landing, p.Contract, e.Now); err != nil {
 		return Landed{}, fmt.Errorf("land %s: %w", in.Run.Dataset, err)
 	}
-	out := Landed{Records: landed.Records}
-	for _, b := range claimed {
-		out.Files += int64(len(b.Files))
-	}
+	var out Landed
 	batches, err := e.batches(ctx, in.Run, source.Open)
 	for _, b := range batches {
 		out.Batches = append(out.Batches, b.Number)
@@ -127,14 +122,18 @@ func (e *Engine) Normalize(ctx context.Context, in NormalizeRequest) (Normalized
 		return Normalized{}, err
 	}
 	defer db.Close()
-	cs, err := normalize.Run(ctx, normalize.Deps{Warehouse: e.Warehouse, DB: db, Dir: e.Dir, Now: e.Now}, p, open, attempt(in.Run.ID))
+	cs, err := normalize.Run(ctx, normalize.Deps{Warehouse: e.Warehouse, DB: db, Now: e.Now}, p, open, attempt(in.Run.ID))
 	if share, ok := errors.AsType[*normalize.InvalidShareError](err); ok {
 		return Normalized{}, errors.Join(share, e.setAside(ctx, in.Run, numbers(open), share.Error()))
 	}
 	if err != nil {
 		return Normalized{}, fmt.Errorf("normalize %s: %w", in.Run.Dataset, err)
 	}
-	return Normalized{ChangeSet: cs.Key(), Events: cs.Events, Quarantined: cs.Quarantined}, nil
+	out := Normalized{ChangeSet: cs.Key(), Records: cs.Records, Events: cs.Events, Quarantined: cs.Quarantined}
+	for _, b := range open {
+		out.Files += int64(len(b.Files))
+	}
+	return out, nil
 }
 
 func numbers(batches []source.Batch) []int64 {
@@ -280,7 +279,7 @@ func (e *Engine) Record(ctx context.Context, in RecordRequest) (Recorded, error)
 	if err != nil {
 		return Recorded{}, fmt.Errorf("record run %s: %w", in.Run.ID, err)
 	}
-	return Recorded{}, nil
+	return Recorded{Status: in.Status, Reason: in.Reason}, nil
 }
 
 // DayRequest asks for a whole day in one process.
@@ -288,7 +287,7 @@ type DayRequest struct {
 	Dataset, Day string
 	// Contract is the number to use; 0 means the newest.
 	Contract int64
-	// Run names the run; the same again resumes it.
+	// Run names the run in the ledger.
 	Run string
 	// Reopen takes up batches that were set aside.
 	Reopen bool
@@ -298,8 +297,8 @@ type DayRequest struct {
 type DayResult struct {
 	Run    Run
 	Landed Landed
-	Events int64
-	Bad    int64
+	// Normalized counts what of it was new to some target.
+	Normalized Normalized
 	// Counts are by name; a target's have its name and a dot before theirs.
 	Counts map[string]int64
 	// Versions are those of the tables that the run committed or found, by table.
@@ -325,16 +324,23 @@ func (e *Engine) Day(ctx context.Context, in DayRequest) (DayResult, error) {
 			r.Status = SetAside
 		}
 	}
-	_, recordErr := e.Record(ctx, r)
+	recorded, recordErr := e.Record(context.WithoutCancel(ctx), r)
+	if err == nil && recordErr == nil && recorded.Status == SetAside {
+		err = &SetAsideError{Dataset: in.Dataset, Reason: recorded.Reason}
+	}
 	return out, errors.Join(err, recordErr)
 }
 
+// SetAsideError says that batches of a day wait for a person, though nothing failed in this run of it.
+type SetAsideError struct{ Dataset, Reason string }
+
+func (e *SetAsideError) Error() string { return e.Dataset + ": " + e.Reason }
+
 func isSetAside(err error) bool {
-	if _, ok := errors.AsType[*quality.ApprovalNeededError](err); ok {
-		return true
-	}
-	_, ok := errors.AsType[*normalize.InvalidShareError](err)
-	return ok
+	_, approval := errors.AsType[*quality.ApprovalNeededError](err)
+	_, broken := errors.AsType[*quality.BrokenError](err)
+	_, share := errors.AsType[*normalize.InvalidShareError](err)
+	return approval || broken || share
 }
 
 func (e *Engine) day(ctx context.Context, in DayRequest) (DayResult, error) {
@@ -351,8 +357,8 @@ func (e *Engine) day(ctx context.Context, in DayRequest) (DayResult, error) {
 	if err != nil {
 		return out, err
 	}
-	out.Events, out.Bad = normalized.Events, normalized.Quarantined
-	out.Counts["files"], out.Counts["records"] = out.Landed.Files, out.Landed.Records
+	out.Normalized = normalized
+	out.Counts["files"], out.Counts["records"] = normalized.Files, normalized.Records
 	out.Counts["events"], out.Counts["quarantined"] = normalized.Events, normalized.Quarantined
 	if err := e.apply(ctx, pinned.Targets, normalized.ChangeSet, &out); err != nil {
 		return out, err

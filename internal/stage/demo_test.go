@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"varve/internal/object"
 	"varve/internal/object/filestore"
@@ -179,6 +180,7 @@ func TestMaintainChangesNoRow(t *testing.T) {
 	w := newWorld(t, memstore.New())
 	w.demoDays(t)
 	before := content(t, w.warehouse)
+	files := dataFiles(t, w)
 	for _, dataset := range []string{"customers", "customer", "sales"} {
 		if _, err := w.Maintain(t.Context(), stage.MaintainRequest{Dataset: dataset}); err != nil {
 			t.Fatal(err)
@@ -187,8 +189,81 @@ func TestMaintainChangesNoRow(t *testing.T) {
 	if diff := differences(content(t, w.warehouse), before); diff != "" {
 		t.Fatal(diff)
 	}
+	if now := dataFiles(t, w); now >= files {
+		t.Fatalf("%d data files before, %d after", files, now)
+	}
 	w.demoDays(t) // compacted tables still take days
 	if diff := differences(content(t, w.warehouse), before); diff != "" {
 		t.Fatal(diff)
 	}
+}
+
+// dataFiles counts the data files of all tables.
+func dataFiles(t *testing.T, w world) int {
+	t.Helper()
+	n := 0
+	for table := range versions(t, w) {
+		snap, err := w.Snapshot(t.Context(), table, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(snap.Files())
+	}
+	return n
+}
+
+// TestMaintainRemovesScratchThatNobodyUses looks at the scratch of a run that ended, of one that still works, and of one
+// that was lost, an hour and then days later.
+func TestMaintainRemovesScratchThatNobodyUses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, memstore.New())
+	ended := w.run(t, "customer", "2026-01-05").Run.ID
+	if err := w.warehouse.Put(t.Context(), "_varve/work/lost/attempt/plan.json", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		later time.Duration
+		want  []string
+	}{
+		{time.Minute, []string{"lost", ended}},
+		{2 * time.Hour, []string{"lost"}},
+		{80 * time.Hour, nil},
+	} {
+		w.Now = func() time.Time { return newest(t, w).Add(c.later) }
+		if _, err := w.Maintain(t.Context(), stage.MaintainRequest{Dataset: "customer"}); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(c.want)
+		if got := scratch(t, w); !slices.Equal(got, c.want) {
+			t.Fatalf("%s later there is scratch of %q, want %q", c.later, got, c.want)
+		}
+	}
+}
+
+// scratch names the runs that have scratch.
+func scratch(t *testing.T, w world) []string {
+	t.Helper()
+	var out []string
+	for info, err := range w.warehouse.List(t.Context(), "_varve/work/", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, strings.Split(info.Key, "/")[2])
+	}
+	return slices.Compact(out)
+}
+
+// newest is when the last object was written, by the store's clock.
+func newest(t *testing.T, w world) time.Time {
+	t.Helper()
+	var last time.Time
+	for info, err := range w.warehouse.List(t.Context(), "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Modified.After(last) {
+			last = info.Modified
+		}
+	}
+	return last
 }

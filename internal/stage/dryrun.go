@@ -39,14 +39,13 @@ func (e *Engine) DryRun(ctx context.Context, in DayRequest, contracts []schemas.
 	if out.Landed, err = dry.Land(ctx, LandRequest{Run: out.Run, Reopen: in.Reopen}); err != nil {
 		return out, nil, err
 	}
-	normalized, err := dry.Normalize(ctx, NormalizeRequest{Run: out.Run, Batches: out.Landed.Batches})
-	if err != nil || normalized.ChangeSet == "" {
+	out.Normalized, err = dry.Normalize(ctx, NormalizeRequest{Run: out.Run, Batches: out.Landed.Batches})
+	if err != nil || out.Normalized.ChangeSet == "" {
 		return out, nil, err
 	}
-	out.Events, out.Bad = normalized.Events, normalized.Quarantined
 	var forecasts []Forecast
 	for _, name := range pinned.Targets {
-		plan, err := dry.plan(ctx, PrepareRequest{Run: out.Run, ChangeSet: normalized.ChangeSet, Target: name}, sampleRows)
+		plan, err := dry.plan(ctx, PrepareRequest{Run: out.Run, ChangeSet: out.Normalized.ChangeSet, Target: name}, sampleRows)
 		if err != nil {
 			return out, nil, fmt.Errorf("prepare %s: %w", name, err)
 		}

@@ -69,8 +69,9 @@ func TestGuardSetsADayAsideUntilItIsReplayed(t *testing.T) {
 	}
 	w.run(t, "thing", "2026-01-03") // later days go on
 	day.Run = uuid.NewString()
-	if _, err := w.Day(t.Context(), day); err != nil {
-		t.Fatal(err)
+	_, err = w.Day(t.Context(), day)
+	if _, aside := errors.AsType[*stage.SetAsideError](err); !aside {
+		t.Fatalf("got %v, want that the day still waits", err)
 	}
 	if got := status(t, w, "2026-01-02"); got != stage.SetAside {
 		t.Fatalf("run again without a replay the day is %s", got)

@@ -17,8 +17,12 @@ import (
 	"varve/schemas"
 )
 
-// scratchAge is how old a run's scratch must be before upkeep removes it, even when the run has ended.
-const scratchAge = time.Hour
+// scratchAge is how old the scratch of a run that ended must be before upkeep removes it; lostAge that of any other. No
+// attempt works longer than the two days that workflows give it.
+const (
+	scratchAge = time.Hour
+	lostAge    = 72 * time.Hour
+)
 
 // Maintain compacts and orders the files of a dataset's targets and removes the scratch of ended runs. It changes no row
 // and never stands in a merge's way.
@@ -90,13 +94,14 @@ func (e *Engine) optimize(ctx context.Context, c schemas.Contract, t schemas.Tar
 	return MaintainedTable{Table: t.Table, Version: r.Version, Done: r.Reason}, err
 }
 
-// sweep removes the scratch of a dataset's runs that the ledger has, once it is old enough that no late attempt uses it.
+// sweep removes the scratch of a dataset's runs that the ledger has, once it is old enough that no late attempt uses it, and
+// scratch so old that its run is lost.
 func (e *Engine) sweep(ctx context.Context, dataset string) error {
 	runs, err := ledger.Runs(ctx, e.Warehouse, dataset)
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	limit := e.Now().Add(-scratchAge)
+	limit, lost := e.Now().Add(-scratchAge), e.Now().Add(-lostAge)
 	ended := map[string]bool{}
 	for _, r := range runs {
 		ended[r.ID] = r.Ended.Before(limit)
@@ -107,7 +112,7 @@ func (e *Engine) sweep(ctx context.Context, dataset string) error {
 			return fmt.Errorf("sweep: %w", err)
 		}
 		run, _, inside := strings.Cut(strings.TrimPrefix(info.Key, work), "/")
-		if !inside || !ended[run] || info.Modified.After(limit) {
+		if !inside || info.Modified.After(limit) || !ended[run] && info.Modified.After(lost) {
 			continue
 		}
 		if err := e.Warehouse.Delete(ctx, info.Key); err != nil {

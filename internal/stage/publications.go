@@ -141,11 +141,35 @@ func PreviewContract(ctx context.Context, store object.Store, c schemas.Contract
 	if before.Hash == out.Published.Hash {
 		return Publication{Published: before}, nil
 	}
-	if err := schemas.Compatible(before.Contract, c); err != nil {
+	if err := compatible(ctx, store, last, c); err != nil {
 		return Publication{}, fmt.Errorf("publish contract %s: %w", c.Dataset, err)
 	}
 	out.Changes = schemas.Diff(before.Contract, c)
 	return out, nil
+}
+
+// compatible holds every target of a contract against the newest publication that has it: a target that was left out for a
+// while goes on as it was.
+func compatible(ctx context.Context, store object.Store, last int64, c schemas.Contract) error {
+	left := make(map[string]bool, len(c.Targets)) // tables that no publication had so far
+	for _, t := range c.Targets {
+		left[t.Table] = true
+	}
+	for n := last; n > 0 && len(left) > 0; n-- {
+		p, err := LoadContract(ctx, store, c.Dataset, n)
+		if err != nil {
+			return err
+		}
+		before := p.Contract
+		before.Targets = slices.DeleteFunc(slices.Clone(before.Targets), func(t schemas.Target) bool { return !left[t.Table] })
+		if err := schemas.Compatible(before, c); err != nil {
+			return err
+		}
+		for _, t := range before.Targets {
+			delete(left, t.Table)
+		}
+	}
+	return nil
 }
 
 // PublishContract makes c the newest contract of its dataset, if it differs from the newest.
@@ -215,10 +239,19 @@ type Model struct {
 const modelFormat = 1
 
 // PublishModel makes query the newest text of the model, if it differs from the newest; it tells whether it did. An empty
-// query withdraws the model: its table stays as it is. A query that cannot be parsed is refused.
+// query withdraws the model: its table stays as it is. A query that cannot be parsed is refused, and one that closes a circle.
 func (e *Engine) PublishModel(ctx context.Context, table, query string) (bool, error) {
 	if query != "" {
-		if _, err := e.order(ctx, []Model{{Table: table, SQL: query}}); err != nil {
+		all, err := models(ctx, e.Warehouse)
+		if err != nil {
+			return false, err
+		}
+		all = slices.DeleteFunc(all, func(m Model) bool { return m.Table == table })
+		placed, err := e.place(ctx, append(all, Model{Table: table, SQL: query}))
+		if err != nil {
+			return false, err
+		}
+		if _, err := order(placed); err != nil {
 			return false, err
 		}
 	}

@@ -16,38 +16,35 @@ import (
 	"varve/internal/value"
 )
 
-// modelAppID is the application id of the transaction by which a model's table names the text it was made by.
+// modelAppID is the application id of the transaction by which a model's table names the number of the text it was made by.
 const modelAppID = "varve.model"
 
-// Publish makes every model anew that reads a table of the run, or a model that it made anew, at the run's versions. A
-// model whose rows stay the same gets no new version.
+// Publish makes every model anew that reads a table of the run, or a model that it made anew, from the newest versions of
+// what it reads: a late call gives what an early one gave. A model whose rows stay the same gets no new version.
 func (e *Engine) Publish(ctx context.Context, in PublishRequest) (Published, error) {
 	e.progress(ctx, in.Run, "publish")
 	all, err := models(ctx, e.Warehouse)
 	if err != nil {
 		return Published{}, err
 	}
-	order, err := e.order(ctx, all)
+	placed, err := e.place(ctx, all)
 	if err != nil {
 		return Published{}, err
 	}
-	versions := maps.Clone(in.Versions)
-	if versions == nil {
-		versions = map[string]int64{}
+	order, err := order(reached(placed, slices.Collect(maps.Keys(in.Versions))))
+	if err != nil {
+		return Published{}, err
 	}
 	out := Published{Versions: map[string]int64{}}
 	for _, m := range order {
-		if !slices.ContainsFunc(m.reads, func(t string) bool { _, ok := versions[t]; return ok }) {
+		version, err := e.publish(ctx, m)
+		if missing, ok := errors.AsType[*NoTableError](err); ok { // the run that makes it publishes the model
+			out.Waiting = append(out.Waiting, fmt.Sprintf("%s waits for %s", m.Table, missing.Table))
 			continue
-		}
-		version, err := e.publish(ctx, m.Model, versions)
-		if _, missing := errors.AsType[*NoTableError](err); missing {
-			continue // a table it reads is not made yet: the run that makes it publishes the model
 		}
 		if err != nil {
 			return Published{}, fmt.Errorf("publish %s: %w", m.Table, err)
 		}
-		versions[m.Table] = version
 		out.Versions[m.Table] = version
 	}
 	return out, nil
@@ -66,22 +63,48 @@ func (e *CycleError) Error() string {
 	return fmt.Sprintf("models read each other in a circle: %q; take one of them out of it", e.Tables)
 }
 
-// order puts every model behind the models that it reads.
-func (e *Engine) order(ctx context.Context, all []Model) ([]placed, error) {
+// place finds out which tables models read.
+func (e *Engine) place(ctx context.Context, all []Model) ([]placed, error) {
 	db, err := e.database()
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
-	var rest, out []placed
-	for _, m := range all {
+	out := make([]placed, len(all))
+	for i, m := range all {
 		reads, err := db.Tables(ctx, m.SQL)
 		if err != nil {
 			return nil, fmt.Errorf("model %s: %w", m.Table, err)
 		}
-		rest = append(rest, placed{Model: m, reads: reads})
+		out[i] = placed{Model: m, reads: reads}
 	}
-	for len(rest) > 0 {
+	return out, nil
+}
+
+// reached gives the models that read one of the tables, or a model that does.
+func reached(all []placed, tables []string) []placed {
+	var out []placed
+	for rest := all; ; {
+		var next []placed
+		for _, m := range rest {
+			if slices.ContainsFunc(m.reads, func(t string) bool { return slices.Contains(tables, t) }) {
+				out = append(out, m)
+				tables = append(tables, m.Table)
+			} else {
+				next = append(next, m)
+			}
+		}
+		if len(next) == len(rest) {
+			return out
+		}
+		rest = next
+	}
+}
+
+// order puts every model behind the models that it reads.
+func order(rest []placed) ([]placed, error) {
+	var out []placed
+	for rest = slices.Clone(rest); len(rest) > 0; {
 		i := slices.IndexFunc(rest, func(m placed) bool {
 			return !slices.ContainsFunc(rest, func(o placed) bool { return slices.Contains(m.reads, o.Table) })
 		})
@@ -98,31 +121,56 @@ func (e *Engine) order(ctx context.Context, all []Model) ([]placed, error) {
 	return out, nil
 }
 
-// publish makes one model's table what its query gives, and tells the table's version.
-func (e *Engine) publish(ctx context.Context, m Model, versions map[string]int64) (int64, error) {
+// publish makes one model's table what its query gives, and tells the table's version. It looks again afterwards: what it
+// read may have moved on while it worked, and whoever moved it may have found nothing to do.
+func (e *Engine) publish(ctx context.Context, m placed) (int64, error) {
 	for range attempts {
-		result, err := e.Query(ctx, m.SQL, versions)
+		inputs, err := e.versions(ctx, m.reads)
 		if err != nil {
 			return 0, err
 		}
-		version, err := e.replace(ctx, m, result)
-		if _, conflict := errors.AsType[*delta.ConflictError](err); !conflict {
+		result, err := e.Query(ctx, m.SQL, inputs)
+		if err != nil {
+			return 0, err
+		}
+		version, err := e.replace(ctx, m.Model, inputs, result)
+		if _, conflict := errors.AsType[*delta.ConflictError](err); conflict {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		now, err := e.versions(ctx, m.reads)
+		if err != nil || maps.Equal(inputs, now) {
 			return version, err
 		}
 	}
 	return 0, fmt.Errorf("other writers kept committing first, %d times: publish it again", attempts)
 }
 
+// versions gives the newest versions of tables.
+func (e *Engine) versions(ctx context.Context, tables []string) (map[string]int64, error) {
+	out := make(map[string]int64, len(tables))
+	for _, t := range tables {
+		snap, err := e.Snapshot(ctx, t, -1)
+		if err != nil {
+			return nil, err
+		}
+		out[t] = snap.Version()
+	}
+	return out, nil
+}
+
 // replace commits rows as the whole content of a model's table, unless they are its content already.
-func (e *Engine) replace(ctx context.Context, m Model, result *sql.Result) (int64, error) {
+func (e *Engine) replace(ctx context.Context, m Model, inputs map[string]int64, result *sql.Result) (int64, error) {
 	t := delta.At(e.Warehouse, Root(m.Table))
 	c := delta.Commit{
 		ID: uuid.NewString(), Operation: "WRITE",
-		Parameters: map[string]any{"mode": "Overwrite", "model": m.Number, "modelHash": m.Hash},
+		Parameters: map[string]any{"mode": "Overwrite", "model": m.Number, "modelHash": m.Hash, "inputs": inputs},
 		Metrics:    map[string]string{"numOutputRows": strconv.Itoa(len(result.Rows))},
 		ReadTxns:   []string{modelAppID},
 	}
-	read, number := int64(-1), int64(0)
+	read := int64(-1)
 	snap, err := t.Latest(ctx)
 	switch {
 	case errors.Is(err, delta.ErrNoTable):
@@ -132,11 +180,14 @@ func (e *Engine) replace(ctx context.Context, m Model, result *sql.Result) (int6
 	case err != nil:
 		return 0, err
 	default:
-		var ours bool
-		if number, ours = snap.Txn(modelAppID); !ours {
+		number, ours := snap.Txn(modelAppID)
+		if !ours {
 			return 0, &merge.NotOursError{Table: m.Table}
 		}
 		read = snap.Version()
+		if number > m.Number {
+			return read, nil // made by a newer text: this call is late
+		}
 		same, err := sameContent(ctx, snap, result)
 		if err != nil || same {
 			return read, err
@@ -150,7 +201,7 @@ func (e *Engine) replace(ctx context.Context, m Model, result *sql.Result) (int6
 			c.Removes = append(c.Removes, delta.RemoveOf(add, e.Now(), true))
 		}
 	}
-	c.Txns = []delta.Txn{{AppID: modelAppID, Version: number + 1, LastUpdated: e.Now().UnixMilli()}}
+	c.Txns = []delta.Txn{{AppID: modelAppID, Version: m.Number, LastUpdated: e.Now().UnixMilli()}}
 	if len(result.Rows) > 0 {
 		add, err := t.WriteFile(ctx, delta.FileOptions{Schema: result.Schema}, func(yield func(value.Row, error) bool) {
 			for _, row := range result.Rows {

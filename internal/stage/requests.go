@@ -40,9 +40,6 @@ type LandRequest struct {
 type Landed struct {
 	// Batches are the day's open batches: landed and not decided otherwise.
 	Batches []int64 `json:"batches"`
-	// Files and Records are those that this call landed.
-	Files   int64 `json:"files"`
-	Records int64 `json:"records"`
 }
 
 // NormalizeRequest asks for the change set of batches.
@@ -54,9 +51,12 @@ type NormalizeRequest struct {
 // Normalized names a change set.
 type Normalized struct {
 	// ChangeSet is the key of its manifest; empty where every batch is applied to every target already.
-	ChangeSet   string `json:"change_set"`
-	Events      int64  `json:"events"`
-	Quarantined int64  `json:"quarantined"`
+	ChangeSet string `json:"change_set"`
+	// Files and Records are those of the batches in the change set; a record is an event or in quarantine.
+	Files       int64 `json:"files"`
+	Records     int64 `json:"records"`
+	Events      int64 `json:"events"`
+	Quarantined int64 `json:"quarantined"`
 }
 
 // PrepareRequest asks for the new files of one target.
@@ -111,6 +111,8 @@ type PublishRequest struct {
 type Published struct {
 	// Versions are the versions of the models' tables, by table.
 	Versions map[string]int64 `json:"versions,omitempty"`
+	// Waiting are models that were not made, each with the table that is not there yet.
+	Waiting []string `json:"waiting,omitempty"`
 }
 
 // RecordRequest asks for the run's ledger row.
@@ -126,8 +128,12 @@ type RecordRequest struct {
 	Started  time.Time        `json:"started"`
 }
 
-// Recorded says that the ledger has the run.
-type Recorded struct{}
+// Recorded says what the ledger has of the run.
+type Recorded struct {
+	// Status is set_aside where batches of a day stay so that did not fail otherwise; Reason says which.
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+}
 
 // MaintainRequest asks for the upkeep of a dataset's tables.
 type MaintainRequest struct {
