@@ -118,7 +118,7 @@ func familyOf(err error) string {
 func refused(err error) bool {
 	table := is[*delta.UnsupportedError](err) || is[*delta.CorruptError](err) || is[*merge.ForeignChangeError](err) ||
 		is[*merge.NotOursError](err) || is[*merge.DriftError](err) || is[*merge.SequenceError](err) || is[*quality.BrokenError](err)
-	own := is[*format.Error](err) || is[*state.MissingError](err)
+	own := is[*format.Error](err) || is[*state.MissingError](err) || is[*source.LostError](err)
 	return table || own || is[*stage.CycleError](err) || is[*sql.QueryError](err)
 }
 

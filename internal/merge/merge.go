@@ -47,8 +47,9 @@ type Event struct {
 type Request struct {
 	Store  object.Store
 	Target Target
-	// Batches are the batches whose events these are.
+	// Batches are the batches whose events these are, of Source, which names the highest of them.
 	Batches []int64
+	Source  state.Source
 	Events  iter.Seq2[Event, error]
 	// Sample is how many changed rows the plan is to show, for a dry run; 0 shows none.
 	Sample int
@@ -85,18 +86,18 @@ type Change struct {
 	Row   value.Row
 }
 
-// Applied tells which batches a target has applied, and the table's version; -1 where there is no table yet.
-func Applied(ctx context.Context, store object.Store, root string) (state.Ranges, int64, error) {
+// Applied tells which batches a target has applied, of which source, and the table's version; -1 where there is no table yet.
+func Applied(ctx context.Context, store object.Store, table, root string) (state.Ranges, state.Source, int64, error) {
 	snap, err := latest(ctx, delta.At(store, root))
 	if err != nil || snap == nil {
-		return nil, -1, err
+		return nil, state.Source{}, -1, err
 	}
 	n, ok := snap.Txn(state.AppID)
 	if !ok {
-		return nil, snap.Version(), &NotOursError{Table: root}
+		return nil, state.Source{}, snap.Version(), &NotOursError{Table: table}
 	}
 	m, err := state.Load(ctx, store, root, n)
-	return m.Applied, snap.Version(), err
+	return m.Applied, m.Source, snap.Version(), err
 }
 
 // latest gives the newest snapshot, or nil where there is no table.

@@ -235,7 +235,7 @@ func TestOfTwoPlansOneWinsAndTheOtherPreparesAgain(t *testing.T) {
 		t.Fatalf("the second plan: %v, want a conflict", err)
 	}
 	mustApply(t, store, target, 3, one(target, 1, 3, "z"))
-	applied, version, err := merge.Applied(t.Context(), store, target.Root)
+	applied, _, version, err := merge.Applied(t.Context(), store, target.Table, target.Root)
 	if err != nil || version != 2 || !applied.Has(2) || !applied.Has(3) {
 		t.Fatalf("applied %v at version %d (%v)", applied, version, err)
 	}

@@ -79,6 +79,9 @@ func (p *preparation) open(ctx context.Context) (done bool, err error) {
 	if !slices.ContainsFunc(p.Batches, func(b int64) bool { return !p.manifest.Applied.Has(b) }) {
 		return true, nil
 	}
+	if p.manifest.Source.Dataset != p.Source.Dataset {
+		return false, &DriftError{Table: p.Target.Table, Reason: fmt.Sprintf("it is kept by dataset %q", p.manifest.Source.Dataset)}
+	}
 	if p.manifest.Type != int(p.Target.Type) {
 		return false, &DriftError{Table: p.Target.Table, Reason: fmt.Sprintf("it is of SCD type %d, the contract says %d", p.manifest.Type, p.Target.Type)}
 	}

@@ -179,7 +179,10 @@ func (p *preparation) stateFiles(ctx context.Context, plan *Plan) error {
 	plan.State = state.Manifest{
 		Format: state.Format, Number: number, Attempt: plan.Attempt, Type: int(p.Target.Type), TableVersion: plan.ReadVersion,
 		Contract: p.Target.Contract, ContractHash: p.Target.ContractHash, Applied: p.manifest.Applied.With(p.Batches...), Files: files,
-		Rows: p.rowsAfter(plan.Commit),
+		Rows: p.rowsAfter(plan.Commit), Source: p.manifest.Source,
+	}
+	if p.Source.Batch > plan.State.Source.Batch {
+		plan.State.Source = p.Source
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ type record struct {
 	bytes value.Binary
 }
 
+func (p place) sameFile(o place) bool { return p.batch == o.batch && p.file == o.file }
+
 func comparePlaces(a, b place) int {
 	return cmp.Or(cmp.Compare(a.batch, b.batch), cmp.Compare(a.file, b.file), cmp.Compare(a.row, b.row))
 }

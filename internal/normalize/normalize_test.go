@@ -143,6 +143,68 @@ func TestAHeaderWithoutAKeyColumnCondemnsTheFileAndNoOther(t *testing.T) {
 	require.Equal(t, `the file's header lacks the key column "id"`, w.quarantine(t)[0][2])
 }
 
+// TestAFileThatIsNothingButABadHeaderIsTold has files all of whose records are taken for a header.
+func TestAFileThatIsNothingButABadHeaderIsTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body string
+		bad  int64
+	}{
+		"lines that end in CR":    {"id,name\r1,a\r2,b\r", 1},
+		"a quote that never ends": {"\"id,name\n1,a\n", 1},
+		"something compressed":    {"\x1f\x8b\x08\x00\x00", 1},
+		"no column of ours":       {"PAR1", 1},
+		"a header and no record":  {"id,name\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			require.NoError(t, w.landing.Put(t.Context(), "customer/2026-09-14/0.csv", []byte(c.body)))
+			batches := w.land(t, arrivals(), "1.csv", "id,name,since\n1,a,\n")
+			cs, events := w.run(t, arrivals(), batches, "1")
+			require.Len(t, events, 1)
+			require.Equal(t, c.bad, cs.Reasons[normalize.BadHeader])
+			require.Equal(t, c.bad, cs.Quarantined)
+		})
+	}
+}
+
+// TestAKeyOrASequenceIsNeverRounded has numbers that a double cannot tell apart.
+func TestAKeyOrASequenceIsNeverRounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := changes()
+	p.Contract.Columns[0].Type, p.Contract.Columns[5].Type = kind(value.Double), kind(value.Float)
+	p.Contract.Columns[1].Type = kind(value.Double)
+	batches := w.land(t, p, "1.json", strings.Join([]string{
+		`{"customer_id": 9007199254740993, "sequence_num": 1}`,
+		`{"customer_id": "9007199254740993", "sequence_num": 1}`,
+		`{"customer_id": 9007199254740992, "sequence_num": 16777217}`,
+		`{"customer_id": 9007199254740992, "sequence_num": 16777216, "city": 9007199254740993}`,
+		`{"customer_id": 0.1, "sequence_num": 1e3}`,
+	}, "\n"))
+	cs, events := w.run(t, p, batches, "1")
+	require.Equal(t, map[string]int64{normalize.NotConverted: 3}, cs.Reasons)
+	require.Len(t, events, 2)
+	require.NotContains(t, w.quarantine(t)[0][2], "9007199254740993")
+}
+
+func TestAPartOfAKeyIsNeverNull(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := changes()
+	p.Contract.Keys = []string{"address"}
+	batches := w.land(t, p, "1.json", strings.Join([]string{
+		`{"address": {"street": "a", "no": 1}, "sequence_num": 1}`,
+		`{"address": {"street": "a", "no": null}, "sequence_num": 1}`,
+		`{"address": {"street": "a"}, "sequence_num": 1}`,
+		`{"address": {}, "sequence_num": 1}`,
+	}, "\n"))
+	cs, events := w.run(t, p, batches, "1")
+	require.Equal(t, map[string]int64{normalize.NullKey: 3}, cs.Reasons)
+	require.Len(t, events, 1)
+}
+
 func TestBoundsComeFromTheRecordAndMustBeNearItsDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -50,6 +50,8 @@ type parsed struct {
 type parser struct {
 	columns []schemas.Column
 	keys    []string
+	// exact are the columns that order or name things: a number that is rounded there would be another one.
+	exact   map[string]bool
 	dialect source.Dialect
 	// header is that of the file the last record came from.
 	header header
@@ -58,7 +60,11 @@ type parser struct {
 }
 
 func newParser(c schemas.Contract) *parser {
-	return &parser{columns: c.Columns, keys: c.Keys, dialect: source.DialectOf(c.Source), unknown: map[string]int64{}}
+	p := &parser{columns: c.Columns, keys: c.Keys, exact: map[string]bool{}, dialect: source.DialectOf(c.Source), unknown: map[string]int64{}}
+	for _, name := range slices.Concat(c.Keys, c.SequenceColumns()) {
+		p.exact[name] = true
+	}
+	return p
 }
 
 func (p *parser) isColumn(name string) bool {
@@ -89,6 +95,10 @@ func (p *parser) isHeader(r record) bool {
 		return true
 	}
 	for _, c := range cells {
+		if strings.ContainsAny(c.Text, "\r\n") {
+			p.header.fault = &fault{reason: BadHeader, detail: "the file's header has a line end within a name: a lone CR ends no line"}
+			return true
+		}
 		name := strings.TrimSpace(c.Text)
 		p.header.names = append(p.header.names, name)
 		if !p.isColumn(name) {
@@ -105,6 +115,14 @@ func (p *parser) isHeader(r record) bool {
 		}
 	}
 	return true
+}
+
+// lost gives the header that was read last as a bad record, where it is a fault that no record of its file will tell of.
+func (p *parser) lost(header record) []badRecord {
+	if p.header.fault == nil {
+		return nil
+	}
+	return []badRecord{{record: header, fault: *p.header.fault}}
 }
 
 // parse gives the fields of a record, or why it has none.
@@ -134,6 +152,7 @@ func (p *parser) parseJSON(r record) ([]field, *fault) {
 		known++
 		fields[i].present = true
 		fields[i].value, fields[i].bad = value.FromJSON(c.Type, raw)
+		p.keepExact(c, &fields[i], string(raw))
 	}
 	if known < len(members) {
 		for name := range members {
@@ -183,6 +202,7 @@ func (p *parser) parseCSV(r record) ([]field, *fault) {
 		}
 		fields[i].present = true
 		fields[i].value, fields[i].bad = p.fromCell(c.Type, cells[cell])
+		p.keepExact(c, &fields[i], cells[cell].Text)
 	}
 	if p.dialect.Header {
 		for _, name := range p.header.unknown {
@@ -190,6 +210,16 @@ func (p *parser) parseCSV(r record) ([]field, *fault) {
 		}
 	}
 	return fields, nil
+}
+
+// errRounded is why a number is bad where it names or orders.
+var errRounded = errors.New("the number has more digits than the type holds, and it is a key or a sequence")
+
+// keepExact makes a field bad whose number was rounded although it names or orders.
+func (p *parser) keepExact(c schemas.Column, f *field, text string) {
+	if f.bad == nil && p.exact[c.Name] && value.Rounded(text, f.value) {
+		f.value, f.bad = nil, errRounded
+	}
 }
 
 // fromCell converts one CSV field. An empty one is null unless it is a quoted string.

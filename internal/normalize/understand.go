@@ -48,8 +48,14 @@ func (p *plan) understand(ctx context.Context, records []record) (understood, er
 	parse := newParser(p.contract)
 	u := understood{unknown: parse.unknown}
 	var good []parsed
-	for _, r := range records {
+	var alone *record // a header that no record followed so far
+	for i, r := range records {
+		if alone != nil && !alone.sameFile(r.place) {
+			u.bad = append(u.bad, parse.lost(*alone)...)
+		}
+		alone = nil
 		if parse.isHeader(r) {
+			alone = &records[i]
 			continue
 		}
 		fields, f := parse.parse(r)
@@ -58,6 +64,9 @@ func (p *plan) understand(ctx context.Context, records []record) (understood, er
 			continue
 		}
 		good = append(good, parsed{record: r, fields: fields})
+	}
+	if alone != nil {
+		u.bad = append(u.bad, parse.lost(*alone)...)
 	}
 	v, err := p.evaluate(ctx, good)
 	if err != nil {
@@ -195,11 +204,25 @@ func (p *plan) key(r parsed) (value.Row, *fault) {
 			return nil, &fault{reason: NullKey, detail: fmt.Sprintf("key column %q is not there", p.columns[at].Name)}
 		case f.value == nil:
 			return nil, &fault{reason: NullKey, detail: fmt.Sprintf("key column %q is null", p.columns[at].Name)}
+		case hasNull(p.columns[at].Type, f.value):
+			return nil, &fault{reason: NullKey, detail: fmt.Sprintf("key column %q has a part that is null or not there", p.columns[at].Name)}
 		default:
 			key[i] = f.value
 		}
 	}
 	return key, nil
+}
+
+// hasNull says whether a value of a type is null, or a member of it is, or is not there.
+func hasNull(t value.Type, v value.Value) bool {
+	members, ok := v.(value.Struct)
+	if !ok {
+		return v == nil
+	}
+	return slices.ContainsFunc(t.Fields, func(f value.Field) bool {
+		i := slices.IndexFunc(members, func(m value.Member) bool { return m.Name == f.Name })
+		return i < 0 || hasNull(f.Type, members[i].Value)
+	})
 }
 
 // sequenceOf gives the sequence. Of a sequence of several columns some may be null, not all.

@@ -142,6 +142,13 @@ func Batches(ctx context.Context, warehouse object.Store, dataset string) ([]Sta
 	return out, nil
 }
 
+// Find reads one batch; object.ErrNotFound where there is none of that number.
+func Find(ctx context.Context, warehouse object.Store, dataset string, number int64) (Batch, error) {
+	var b Batch
+	err := load(ctx, warehouse, batchKey(dataset, number), &b)
+	return b, err
+}
+
 func stateOf(decisions []Decision) State {
 	state := Open
 	for _, d := range decisions {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"varve/internal/delta"
 	"varve/internal/object"
 	"varve/schemas"
 )
@@ -39,7 +40,14 @@ func Claim(ctx context.Context, warehouse, landing object.Store, c schemas.Contr
 		if missing != nil && !hasDay(batches, day) {
 			return nil, missing
 		}
-		fresh, err := unclaimed(ctx, landing, found, batches, hashes)
+		_, landed, err := landMark(ctx, delta.At(warehouse, Root(c.Dataset)))
+		if err != nil {
+			return nil, err
+		}
+		if landed >= nextNumber(batches) {
+			return nil, &LostError{Dataset: c.Dataset, Batch: landed, Table: "bronze." + c.Dataset}
+		}
+		fresh, err := unclaimed(ctx, landing, found, batches, landed, hashes)
 		if err != nil || len(fresh) == 0 {
 			return nil, err
 		}
@@ -76,8 +84,9 @@ type owned struct {
 	claimed time.Time
 }
 
-// unclaimed gives the files that no batch has, hashed. A rejected batch has none.
-func unclaimed(ctx context.Context, landing object.Store, found []object.Info, batches []Status, hashes map[string]File) ([]File, error) {
+// unclaimed gives the files that no batch has, hashed. A rejected batch has none. Batches up to landed are in bronze: what
+// changed of a later one is found when it is landed.
+func unclaimed(ctx context.Context, landing object.Store, found []object.Info, batches []Status, landed int64, hashes map[string]File) ([]File, error) {
 	owners := map[string]owned{}
 	for _, s := range batches {
 		if s.State == Rejected {
@@ -108,7 +117,7 @@ func unclaimed(ctx context.Context, landing object.Store, found []object.Info, b
 		switch {
 		case !has:
 			fresh = append(fresh, f)
-		case f.SHA256 != owner.file.SHA256:
+		case f.SHA256 != owner.file.SHA256 && owner.batch <= landed:
 			return nil, &ReplacedError{File: info.Key, Batch: owner.batch}
 		}
 	}

@@ -40,6 +40,21 @@ func (e *UnreadableError) Error() string {
 // Unwrap gives the cause.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
+// LostError says that batches which tables know of are not what is in bronze: it was moved, or restored from an older backup.
+type LostError struct {
+	Dataset string
+	// Batch is one that a table has, and bronze has not or has as another one.
+	Batch int64
+	// Table has it.
+	Table string
+}
+
+// Error names the dataset, the batch and what to do.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("dataset %q: table %q has batch %d, and bronze/%s/_batches has none of that number, or another one: restore "+
+		"bronze/%s with its _batches from a backup that is as new as the table", e.Dataset, e.Table, e.Batch, e.Dataset, e.Dataset)
+}
+
 // ChangedError says that a file is not what its batch claimed.
 type ChangedError struct {
 	File  string

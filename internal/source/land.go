@@ -160,7 +160,11 @@ func (l lander) batch(ctx context.Context, b Batch) (records int64, landed bool,
 
 // mark gives the version of bronze, -1 where there is none, and the number up to which every batch is landed or decided.
 func (l lander) mark(ctx context.Context) (version, last int64, err error) {
-	snap, err := l.table.Latest(ctx)
+	return landMark(ctx, l.table)
+}
+
+func landMark(ctx context.Context, table delta.Table) (version, last int64, err error) {
+	snap, err := table.Latest(ctx)
 	if errors.Is(err, delta.ErrNoTable) {
 		return -1, 0, nil
 	}
@@ -180,7 +184,7 @@ func (l lander) commit(version int64, b Batch, adds []delta.Add, records int64) 
 		Txns: []delta.Txn{{AppID: LandMark, Version: b.Number}}, ReadTxns: []string{LandMark}, Adds: adds, BlindAppend: true,
 	}
 	if version < 0 {
-		m := delta.NewMetadata(Schema(), []string{DayColumn}, map[string]string{})
+		m := delta.NewMetadata(Schema(), []string{DayColumn}, map[string]string{"delta.appendOnly": "true"})
 		m.Description = "The records of " + l.contract.Dataset + " as they came."
 		c.Metadata = &m
 	}

@@ -184,6 +184,32 @@ func TestABatchWhoseFilesChangedIsRejectedAndClaimedAnew(t *testing.T) {
 	require.Len(t, w.bronze(t.Context(), t), 3)
 }
 
+// TestAFileThatChangesBetweenClaimAndLandingIsClaimedAnew has a run that died after its claim, and a source that went on
+// writing: nothing of the old content was kept.
+func TestAFileThatChangesBetweenClaimAndLandingIsClaimedAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.put(t, "customer/2026-09-14/1.json", "{}")
+	w.claim(t, contract())
+	w.put(t, "customer/2026-09-14/1.json", "{}\n{}")
+	require.Empty(t, w.claim(t, contract()), "the old claim is not decided yet")
+	require.Equal(t, source.Landed{Batches: []int64{2}, Files: 1, Records: 2, Rejected: []int64{1}}, w.land(t, contract()))
+}
+
+// TestBatchesThatAreGoneAreMissed takes the claims away that bronze was landed from: their numbers mean those files.
+func TestBatchesThatAreGoneAreMissed(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.put(t, "customer/2026-09-14/1.json", "{}")
+	w.claim(t, contract())
+	w.land(t, contract())
+	require.NoError(t, w.warehouse.Delete(t.Context(), "bronze/customer/_batches/1.json"))
+	_, err := source.Claim(t.Context(), w.warehouse, w.landing, contract(), day, clock)
+	var lost *source.LostError
+	require.ErrorAs(t, err, &lost)
+	require.Equal(t, source.LostError{Dataset: "customer", Batch: 1, Table: "bronze.customer"}, *lost)
+}
+
 func TestABatchWhoseFilesVanishedIsRejected(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

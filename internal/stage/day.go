@@ -14,8 +14,10 @@ import (
 	"varve/internal/ledger"
 	"varve/internal/merge"
 	"varve/internal/normalize"
+	"varve/internal/object"
 	"varve/internal/quality"
 	"varve/internal/source"
+	"varve/internal/state"
 )
 
 // The statuses of a run.
@@ -101,7 +103,7 @@ func (e *Engine) Normalize(ctx context.Context, in NormalizeRequest) (Normalized
 	}
 	lacking := map[int64]bool{}
 	for _, t := range p.Contract.Targets {
-		applied, _, err := merge.Applied(ctx, e.Warehouse, Root(t.Table))
+		applied, _, err := e.applied(ctx, in.Run.Dataset, t.Table)
 		if err != nil {
 			return Normalized{}, fmt.Errorf("normalize %s: %w", in.Run.Dataset, err)
 		}
@@ -136,6 +138,23 @@ func (e *Engine) Normalize(ctx context.Context, in NormalizeRequest) (Normalized
 	return out, nil
 }
 
+// applied tells which of a dataset's batches a target has, and the table's version. The batches that it has must be those
+// that bronze has under their numbers.
+func (e *Engine) applied(ctx context.Context, dataset, table string) (state.Ranges, int64, error) {
+	applied, from, version, err := merge.Applied(ctx, e.Warehouse, table, Root(table))
+	if err != nil || version < 0 {
+		return nil, version, err
+	}
+	if from.Dataset != dataset {
+		return nil, version, &merge.DriftError{Table: table, Reason: fmt.Sprintf("it is kept by dataset %q", from.Dataset)}
+	}
+	b, err := source.Find(ctx, e.Warehouse, dataset, from.Batch)
+	if errors.Is(err, object.ErrNotFound) || err == nil && b.Attempt != from.Attempt {
+		return nil, version, &source.LostError{Dataset: dataset, Batch: from.Batch, Table: table}
+	}
+	return applied, version, err
+}
+
 func numbers(batches []source.Batch) []int64 {
 	out := make([]int64, len(batches))
 	for i, b := range batches {
@@ -165,7 +184,7 @@ func (e *Engine) Prepare(ctx context.Context, in PrepareRequest) (Prepared, erro
 		}
 	}
 	if plan == nil {
-		_, version, err := merge.Applied(ctx, e.Warehouse, Root(in.Target))
+		_, version, err := e.applied(ctx, in.Run.Dataset, in.Target)
 		return Prepared{Target: in.Target, Version: version}, err
 	}
 	body, err := json.Marshal(plan)
@@ -197,8 +216,13 @@ func (e *Engine) plan(ctx context.Context, in PrepareRequest, sample int) (*merg
 	if err != nil {
 		return nil, err
 	}
+	last, err := source.Find(ctx, e.Warehouse, in.Run.Dataset, slices.Max(cs.Batches))
+	if err != nil {
+		return nil, err
+	}
 	return merge.Prepare(ctx, merge.Request{
 		Store: e.Warehouse, Target: t, Batches: cs.Batches, Sample: sample, Now: e.Now,
+		Source: state.Source{Dataset: in.Run.Dataset, Batch: last.Number, Attempt: last.Attempt},
 		Events: events(normalize.Read(ctx, e.Warehouse, cs, p.Contract), t),
 	})
 }

@@ -242,6 +242,9 @@ const modelFormat = 1
 // query withdraws the model: its table stays as it is. A query that cannot be parsed is refused, and one that closes a circle.
 func (e *Engine) PublishModel(ctx context.Context, table, query string) (bool, error) {
 	if query != "" {
+		if err := e.checkModelName(ctx, table); err != nil {
+			return false, err
+		}
 		all, err := models(ctx, e.Warehouse)
 		if err != nil {
 			return false, err
@@ -256,6 +259,26 @@ func (e *Engine) PublishModel(ctx context.Context, table, query string) (bool, e
 		}
 	}
 	return publishModel(ctx, e.Warehouse, table, query)
+}
+
+// checkModelName refuses a model that has the name of a dataset's target.
+func (e *Engine) checkModelName(ctx context.Context, table string) error {
+	datasets, err := Datasets(ctx, e.Warehouse)
+	if err != nil {
+		return err
+	}
+	for _, dataset := range datasets {
+		p, err := LoadContract(ctx, e.Warehouse, dataset, 0)
+		if err != nil {
+			return err
+		}
+		for _, t := range p.Contract.Targets {
+			if t.Table == table {
+				return fmt.Errorf("model %s: dataset %q keeps a target of that name: give the model another one", table, dataset)
+			}
+		}
+	}
+	return nil
 }
 
 func publishModel(ctx context.Context, store object.Store, table, query string) (bool, error) {

@@ -26,6 +26,15 @@ func TestModelThatClosesACircleIsRefused(t *testing.T) {
 	w.run(t, "customer", "2026-01-05")
 }
 
+func TestModelIsNoTarget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, memstore.New())
+	_, err := w.PublishModel(t.Context(), "silver.customer_current", "SELECT 1 AS one")
+	if err == nil || !strings.Contains(err.Error(), `dataset "customer" keeps a target of that name`) {
+		t.Fatalf("got %v, want the dataset that keeps the table", err)
+	}
+}
+
 func TestModelThatCannotBeMadeYetIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, memstore.New())

@@ -42,10 +42,20 @@ type Manifest struct {
 	TableVersion int64 `json:"table_version"`
 	// Rows is the number of rows that the table has then, -1 where it is not known.
 	Rows int64 `json:"rows"`
+	// Source is whose batches they are.
+	Source Source `json:"source"`
 	// Applied are the batches whose events are in rows and state.
 	Applied Ranges `json:"applied"`
 	// Files hold the remembered events; every record of every file counts.
 	Files []File `json:"files"`
+}
+
+// Source says whose batches a target has applied: numbers of batches mean something only within one dataset's bronze.
+type Source struct {
+	Dataset string `json:"dataset"`
+	// Batch is the highest batch that was applied, Attempt the claim that it was.
+	Batch   int64  `json:"batch"`
+	Attempt string `json:"attempt"`
 }
 
 // File is one file of remembered events.

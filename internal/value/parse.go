@@ -129,6 +129,27 @@ func parseFloat(t Type, text string) (Value, error) {
 	return f, nil
 }
 
+// Rounded says whether a float or a double is not the number that was written: fewer digits would not have told it apart.
+// text may be in the quotes of JSON.
+func Rounded(text string, v Value) bool {
+	var f float64
+	bits := 64
+	switch v := v.(type) {
+	case float64:
+		f = v
+	case float32:
+		f, bits = float64(v), 32
+	default:
+		return false
+	}
+	written, ok := exact(strings.Trim(strings.TrimSpace(text), `"`))
+	if !ok {
+		return false // an infinity, or no number
+	}
+	kept, ok := exact(strconv.FormatFloat(f, 'e', -1, bits))
+	return !ok || written.Cmp(kept) != 0
+}
+
 func parseDecimal(t Type, text string) (Value, error) {
 	r, ok := exact(text)
 	if !ok {
@@ -146,8 +167,11 @@ func parseDecimal(t Type, text string) (Value, error) {
 
 func parseDate(t Type, text string) (Value, error) {
 	at, err := time.Parse(dateLayout, text)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, notA(t, "it is not of the form 2026-09-14")
+	case !inYears(at):
+		return nil, notA(t, "its year is not between 1 and 9999")
 	}
 	return Date(at.Unix() / 86400), nil //nolint:gosec // a year of four digits fits
 }
@@ -176,6 +200,8 @@ func parseTimestamp(t Type, text string) (Value, error) {
 		switch {
 		case err != nil:
 			continue
+		case !inYears(at):
+			return nil, notA(t, "its year is not between 1 and 9999")
 		case local:
 			return LocalTimestamp(at.UnixMicro()), nil
 		default:
@@ -183,6 +209,12 @@ func parseTimestamp(t Type, text string) (Value, error) {
 		}
 	}
 	return nil, bad
+}
+
+// inYears says whether a time is one that every reader of the tables knows.
+func inYears(at time.Time) bool {
+	year := at.UTC().Year()
+	return year >= 1 && year <= 9999
 }
 
 // micros cuts zeros below the microsecond; it is false where another digit stands there.

@@ -20,10 +20,8 @@ func Widens(from, to Type) bool {
 			return to.Scale >= from.Scale && to.Precision-to.Scale >= from.Precision-from.Scale
 		}
 		return whole && to.Precision-to.Scale >= decimalDigits[from.Kind]
-	case Double:
-		return from.Kind == Float // a whole number's text as a double can have an exponent
 	default:
-		return false
+		return false // a whole number's text as a double can have an exponent, and a float's is another number
 	}
 }
 
@@ -33,10 +31,6 @@ func Widen(v Value, to Type) Value {
 	case int64:
 		if to.Kind == DecimalKind {
 			return Decimal{Unscaled: new(big.Int).Mul(big.NewInt(x), pow10(to.Scale)), Scale: to.Scale}
-		}
-	case float32:
-		if to.Kind == Double {
-			return float64(x)
 		}
 	case Decimal:
 		if to.Kind == DecimalKind && to.Scale > x.Scale {
