@@ -1,8 +1,10 @@
 package delta_test
 
 import (
+	"context"
 	"encoding/binary"
 	"hash/crc32"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"varve/internal/delta"
+	"varve/internal/object"
 	"varve/internal/value"
 )
 
@@ -205,4 +208,48 @@ func TestCorruptDeletionVectorIsNamed(t *testing.T) {
 			require.Equal(t, []value.Row{{int64(2), "live"}, {int64(3), "live"}}, scan(t.Context(), t, s, nil))
 		})
 	}
+}
+
+// lateLister leaves a key out of its first listings, as a file system may that is written to meanwhile.
+type lateLister struct {
+	object.Store
+	late     string
+	listings int
+}
+
+func (l *lateLister) List(ctx context.Context, prefix, after string) iter.Seq2[object.Info, error] {
+	l.listings--
+	hide := l.listings >= 0
+	return func(yield func(object.Info, error) bool) {
+		for info, err := range l.Store.List(ctx, prefix, after) {
+			if hide && info.Key == l.late {
+				continue
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestListingThatLeavesACommitOutIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	table := newPeople(t, nil)
+	for id := range int64(4) {
+		appendRow(t, table, id, value.Row{id, "somebody"})
+	}
+	lister := &lateLister{Store: table.Store, late: "silver/people/_delta_log/00000000000000000003.json"}
+	table.Store = lister
+	for version, want := range map[int64]int64{4: 4, 3: 3, 2: 2, -1: 2} { // 2 was the newest when the listing began
+		lister.listings = 1
+		s, err := table.Latest(t.Context())
+		if version >= 0 {
+			s, err = table.Version(t.Context(), version)
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, s.Version())
+	}
+	require.NoError(t, lister.Delete(t.Context(), lister.late))
+	_, err := table.Latest(t.Context())
+	require.ErrorContains(t, err, "missing from the log")
 }

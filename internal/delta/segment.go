@@ -33,9 +33,35 @@ type segment struct {
 // noVersion stands for the newest version, and for none.
 const noVersion = -1
 
-// segment finds the files that make a version; noVersion asks for the newest one. _last_checkpoint saves a listing of
-// the whole log and is not trusted in anything.
+// maxListings is how often the log is listed until no commit is missing that is there.
+const maxListings = 10
+
+// gapError says that a listing of the log lacks a commit below one that it has.
+type gapError struct{ missing int64 }
+
+func (e *gapError) Error() string { return "missing from the log" }
+
+// segment finds the files that make a version; noVersion asks for the newest one. A store may leave out of a listing what
+// comes while it is made, and have what came after it: then what lies below was the newest version when it began.
 func (t Table) segment(ctx context.Context, version int64) (segment, error) {
+	for listing := 1; ; listing++ {
+		s, err := t.list(ctx, version)
+		gap, ok := errors.AsType[*gapError](err)
+		if !ok {
+			return s, err
+		}
+		name := logName{version: gap.missing}
+		if _, found := t.Store.Read(ctx, join(t.Root, logDir, name.String()), 0, 0); found != nil || listing == maxListings {
+			return segment{}, t.corrupt(gap.missing, logDir+"/"+name.String(), err)
+		}
+		if version == noVersion && gap.missing > 0 {
+			version = gap.missing - 1
+		}
+	}
+}
+
+// list finds the files in one listing. _last_checkpoint saves a listing of the whole log and is not trusted in anything.
+func (t Table) list(ctx context.Context, version int64) (segment, error) {
 	if hint := t.lastCheckpoint(ctx); hint > 0 && (version == noVersion || hint <= version) {
 		files, err := t.listLog(ctx, hint, version)
 		if err != nil {
@@ -202,8 +228,7 @@ func (t Table) gap(files []logFile, missing, asked int64) error {
 	if asked != noVersion && missing == 0 && oldest > 0 {
 		return t.noVersion(asked)
 	}
-	name := logName{version: missing}
-	return t.corrupt(missing, logDir+"/"+name.String(), errors.New("missing from the log"))
+	return &gapError{missing: missing}
 }
 
 // corrupt names what is wrong with a file; an UnsupportedError stays what it is, and so does a failure of the store.
