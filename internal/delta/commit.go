@@ -54,7 +54,7 @@ func (t Table) Commit(ctx context.Context, readVersion int64, c Commit) (int64, 
 	}
 	mine := touched(c.Adds, c.Removes)
 	for version := readVersion + 1; ; version++ {
-		done, err := t.tryCommit(ctx, version, c, mine, body)
+		done, err := t.tryCommit(ctx, version, version > readVersion+1, c, mine, body)
 		if err != nil {
 			return 0, err
 		}
@@ -182,17 +182,27 @@ func (t Table) checkFiles(p Protocol, m Metadata, c Commit) error {
 }
 
 // tryCommit tries to be one version. False without an error says that another commit is it, which this one can follow.
-func (t Table) tryCommit(ctx context.Context, version int64, c Commit, mine map[string]bool, body []byte) (bool, error) {
+// behind says that other commits came first already: where they did again, to read is cheaper than to write in vain.
+func (t Table) tryCommit(ctx context.Context, version int64, behind bool, c Commit, mine map[string]bool, body []byte) (bool, error) {
 	name := logName{version: version}
 	key := join(t.Root, logDir, name.String())
-	put := t.Store.PutIfAbsent(ctx, key, body)
-	if put == nil {
-		return true, nil
+	winner, err := []byte(nil), object.ErrNotFound
+	if behind {
+		winner, err = t.Store.Read(ctx, key, 0, -1)
 	}
-	// The store may have the commit although it says that it failed, or says that the version exists.
-	winner, err := t.Store.Read(ctx, key, 0, -1)
+	if errors.Is(err, object.ErrNotFound) {
+		put := t.Store.PutIfAbsent(ctx, key, body)
+		if put == nil {
+			return true, nil
+		}
+		// The store may have the commit although it says that it failed, or says that the version exists.
+		winner, err = t.Store.Read(ctx, key, 0, -1)
+		if err != nil {
+			err = errors.Join(put, notThere(err))
+		}
+	}
 	if err != nil {
-		return false, fmt.Errorf("delta table %q: commit version %d: %w", t.Root, version, errors.Join(put, notThere(err)))
+		return false, fmt.Errorf("delta table %q: commit version %d: %w", t.Root, version, err)
 	}
 	actions, err := parseActions(winner)
 	if err != nil {
