@@ -135,17 +135,17 @@ func TestWritersOfManyProcessesLoseNothing(t *testing.T) {
 			_, err = table.Commit(t.Context(), -1, delta.Commit{ID: uuid.NewString(), Operation: "CREATE TABLE", Metadata: &metadata})
 			require.NoError(t, err)
 
-			var processes []*exec.Cmd
+			processes := make([]*exec.Cmd, writers)
 			said := make([]bytes.Buffer, writers)
 			for w := range writers {
 				order.Writer = int64(w)
 				task, err := json.Marshal(order)
 				require.NoError(t, err)
-				cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test itself
+				cmd := exec.CommandContext(t.Context(), os.Args[0])
 				cmd.Env = append(os.Environ(), writerTask+"="+string(task))
 				cmd.Stderr = &said[w]
 				require.NoError(t, cmd.Start())
-				processes = append(processes, cmd)
+				processes[w] = cmd
 			}
 			for w, cmd := range processes {
 				if err := cmd.Wait(); err != nil {
@@ -155,7 +155,7 @@ func TestWritersOfManyProcessesLoseNothing(t *testing.T) {
 
 			task, err := json.Marshal(order)
 			require.NoError(t, err)
-			out, err := exec.CommandContext(t.Context(), python, "-c", readRaced, string(task), uri).CombinedOutput() //nolint:gosec // the developer's choice
+			out, err := exec.CommandContext(t.Context(), python, "-c", readRaced, string(task), uri).CombinedOutput()
 			require.NoError(t, err, string(out))
 			rows := writers * c.commits
 			require.JSONEq(t, fmt.Sprintf("[%d, %d, %d]", rows, rows, rows), strings.TrimSpace(string(out)))
