@@ -39,6 +39,11 @@ func attempt(t require.TestingT, file []byte, o columnar.ReadOptions) ([]value.R
 	if err == nil {
 		rows, err = collect(f.Rows(o))
 	}
+	if err == nil && o.Columns == nil {
+		for i, field := range f.Schema() {
+			requireIntegers(t, f, field, i, rows)
+		}
+	}
 	if err != nil {
 		var format *columnar.FormatError
 		var typ *columnar.TypeError

@@ -76,19 +76,144 @@ func (t Table) readActions(ctx context.Context, key string, size int64) ([]actio
 	return actions, nil
 }
 
-// actionOf makes an action of a row of a checkpoint, by way of the protocol's JSON: one form, one set of rules.
+// actionOf makes an action of a row of a checkpoint. Files, of which there are many, are made of their members; all else goes
+// by way of the protocol's JSON.
 func actionOf(columns value.Schema, row value.Row) (action, error) {
+	var a action
+	present := 0
+	for i, f := range columns {
+		if i >= len(row) || row[i] == nil {
+			continue
+		}
+		present++
+		members, ok := row[i].(value.Struct)
+		switch {
+		case !ok:
+		case f.Name == "add":
+			add := addOf(f.Type, members)
+			a.Add = &add
+		case f.Name == "remove":
+			remove := removeOf(f.Type, members)
+			a.Remove = &remove
+		}
+	}
+	if present == 1 && (a.Add != nil || a.Remove != nil) {
+		return a, a.check()
+	}
+	return actionByJSON(columns, row)
+}
+
+// member gives a struct's member as a Go type; the zero value where it is null or not there.
+func member[T any](t value.Type, members value.Struct, name string) T {
+	var zero T
+	i := value.Schema(t.Fields).Index(name)
+	if i < 0 || i >= len(members) {
+		return zero
+	}
+	v, _ := members[i].Value.(T)
+	return v
+}
+
+// pointer is member, nil where it is null or not there.
+func pointer[T any](t value.Type, members value.Struct, name string) *T {
+	i := value.Schema(t.Fields).Index(name)
+	if i < 0 || i >= len(members) {
+		return nil
+	}
+	if v, ok := members[i].Value.(T); ok {
+		return &v
+	}
+	return nil
+}
+
+func addOf(t value.Type, m value.Struct) Add {
+	a := Add{
+		Path: member[string](t, m, "path"), PartitionValues: partitionsOf(t, m), Size: member[int64](t, m, "size"),
+		ModificationTime: member[int64](t, m, "modificationTime"), DataChange: member[bool](t, m, "dataChange"),
+		Stats: member[string](t, m, "stats"), Tags: tagsOf(t, m), DeletionVector: vectorOf(t, m),
+		BaseRowID: pointer[int64](t, m, "baseRowId"), DefaultRowCommitVersion: pointer[int64](t, m, "defaultRowCommitVersion"),
+		ClusteringProvider: member[string](t, m, "clusteringProvider"),
+	}
+	if i := value.Schema(t.Fields).Index(parsedStats); i >= 0 && i < len(m) && m[i].Value != nil {
+		a.Stats = string(appendParsed(nil, t.Fields[i].Type, m[i].Value))
+	}
+	return a
+}
+
+func removeOf(t value.Type, m value.Struct) Remove {
+	return Remove{
+		Path: member[string](t, m, "path"), DeletionTimestamp: member[int64](t, m, "deletionTimestamp"),
+		DataChange: member[bool](t, m, "dataChange"), ExtendedFileMetadata: member[bool](t, m, "extendedFileMetadata"),
+		PartitionValues: partitionsOf(t, m), Size: member[int64](t, m, "size"), Stats: member[string](t, m, "stats"), Tags: tagsOf(t, m),
+		DeletionVector: vectorOf(t, m), BaseRowID: pointer[int64](t, m, "baseRowId"),
+		DefaultRowCommitVersion: pointer[int64](t, m, "defaultRowCommitVersion"),
+	}
+}
+
+func partitionsOf(t value.Type, m value.Struct) map[string]*string {
+	entries := member[value.Map](t, m, "partitionValues")
+	if entries == nil {
+		return nil
+	}
+	out := make(map[string]*string, len(entries))
+	for _, e := range entries {
+		key, ok := e.Key.(string)
+		if !ok {
+			continue
+		}
+		if text, ok := e.Value.(string); ok {
+			out[key] = &text
+		} else {
+			out[key] = nil
+		}
+	}
+	return out
+}
+
+func tagsOf(t value.Type, m value.Struct) map[string]string {
+	entries := member[value.Map](t, m, "tags")
+	if entries == nil {
+		return nil
+	}
+	out := make(map[string]string, len(entries))
+	for _, e := range entries {
+		key, _ := e.Key.(string)
+		out[key], _ = e.Value.(string)
+	}
+	return out
+}
+
+func vectorOf(t value.Type, m value.Struct) *DeletionVector {
+	i := value.Schema(t.Fields).Index("deletionVector")
+	if i < 0 || i >= len(m) || m[i].Value == nil {
+		return nil
+	}
+	dv, ok := m[i].Value.(value.Struct)
+	if !ok {
+		return nil
+	}
+	dt := t.Fields[i].Type
+	d := &DeletionVector{
+		StorageType: member[string](dt, dv, "storageType"), PathOrInlineDv: member[string](dt, dv, "pathOrInlineDv"),
+		SizeInBytes: int32(member[int64](dt, dv, "sizeInBytes")), Cardinality: member[int64](dt, dv, "cardinality"), //nolint:gosec // its type is that of 32 bits
+	}
+	if offset := pointer[int64](dt, dv, "offset"); offset != nil {
+		at := int32(*offset) //nolint:gosec // its type is that of 32 bits
+		d.Offset = &at
+	}
+	return d
+}
+
+// actionByJSON makes an action by way of the protocol's JSON: one form, one set of rules.
+func actionByJSON(columns value.Schema, row value.Row) (action, error) {
 	line := map[string]any{}
 	for i, f := range columns {
 		if i >= len(row) || row[i] == nil {
 			continue
 		}
 		form := jsonForm(f.Type, row[i])
-		switch f.Name {
-		case "metaData":
+		if f.Name == "metaData" {
 			fillFormat(form)
-		case "add":
-			fillStats(form, f.Type, row[i])
 		}
 		line[f.Name] = form
 	}
@@ -120,20 +245,6 @@ func withParsedStats(columns, stored value.Schema) value.Schema {
 		columns[i].Type.Fields = append(columns[i].Type.Fields, members[parsed])
 	}
 	return columns
-}
-
-// fillStats gives an add its stats as text, where a checkpoint has them as a struct only.
-func fillStats(form any, t value.Type, v value.Value) {
-	add, ok := form.(map[string]any)
-	members, isStruct := v.(value.Struct)
-	i := value.Schema(t.Fields).Index(parsedStats)
-	if !ok || !isStruct || i < 0 || i >= len(members) {
-		return
-	}
-	delete(add, parsedStats)
-	if members[i].Value != nil {
-		add["stats"] = string(appendParsed(nil, t.Fields[i].Type, members[i].Value))
-	}
 }
 
 // appendParsed appends stats, which mirror the schema, as JSON; what is null is left out.
