@@ -20,6 +20,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"varve/activities"
+	"varve/internal/columnar"
 	"varve/internal/delta"
 	"varve/internal/format"
 	"varve/internal/merge"
@@ -85,6 +86,7 @@ func TestEveryFamilyOfFailuresHasItsTypeAndIsRetriedOrNot(t *testing.T) {
 		"rule broken":        {&quality.BrokenError{}, activities.Refused, true},
 		"newer format":       {&format.Error{}, activities.Refused, true},
 		"state missing":      {&state.MissingError{}, activities.Refused, true},
+		"column of a type":   {&columnar.TypeError{Column: "n", Reason: "no"}, activities.Refused, true},
 		"models in a circle": {&stage.CycleError{}, activities.Refused, true},
 		"nobody's":           {errors.New("the moon is full"), activities.Internal, false},
 		"several":            {errors.Join(&source.MissingError{}, object.ErrUnavailable), activities.StoreUnavailable, false},
@@ -108,23 +110,56 @@ func TestFailureThatSeldomHealsIsFinalAfterAFewAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var tries atomic.Int32
-			a := activities.New(landing{land: func(context.Context) error {
+			err := retried(t, landing{land: func(context.Context) error {
 				tries.Add(1)
 				return cause
-			}}, nil)
-			var suite testsuite.WorkflowTestSuite
-			env := suite.NewTestWorkflowEnvironment()
-			env.RegisterActivity(a)
-			env.ExecuteWorkflow(func(ctx workflow.Context) error {
-				ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
-				return workflow.ExecuteActivity(ctx, a.Land, stage.LandRequest{}).Get(ctx, nil)
-			})
+			}})
 			var app *temporal.ApplicationError
-			require.ErrorAs(t, env.GetWorkflowError(), &app)
+			require.ErrorAs(t, err, &app)
 			require.True(t, app.NonRetryable())
 			require.Equal(t, int32(3), tries.Load())
 		})
 	}
+}
+
+func TestFailuresOfOneFamilyDoNotUseUpThePatienceForAnother(t *testing.T) {
+	t.Parallel()
+	away, full, unknown := object.ErrUnavailable, object.ErrFull, errors.New("the moon is full")
+	for name, c := range map[string]struct {
+		fails []error
+		kind  string
+	}{
+		"after a store that was away": {[]error{away, away, away, full, full, full}, activities.DiskFull},
+		"in between":                  {[]error{full, away, full, away, full}, activities.DiskFull},
+		"two that are counted":        {[]error{full, unknown, full, unknown, unknown}, activities.Internal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tries atomic.Int32
+			err := retried(t, landing{land: func(context.Context) error {
+				return c.fails[min(int(tries.Add(1)), len(c.fails))-1]
+			}})
+			var app *temporal.ApplicationError
+			require.ErrorAs(t, err, &app)
+			require.Equal(t, c.kind, app.Type())
+			require.True(t, app.NonRetryable())
+			require.Equal(t, len(c.fails), int(tries.Load()))
+		})
+	}
+}
+
+// retried runs Land as a workflow does, until it succeeds or its failure is final.
+func retried(t *testing.T, l landing) error {
+	t.Helper()
+	a := activities.New(l, nil)
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterActivity(a)
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+		return workflow.ExecuteActivity(ctx, a.Land, stage.LandRequest{}).Get(ctx, nil)
+	})
+	return env.GetWorkflowError()
 }
 
 func TestMessageSaysWhatToDoAndIsBounded(t *testing.T) {
@@ -174,8 +209,8 @@ func TestHeartbeatsCarryTheProgressOfAStage(t *testing.T) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.RegisterActivity(a)
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-		var words string
-		if details.Get(&words) == nil && words == "land" {
+		var progress struct{ At string }
+		if details.Get(&progress) == nil && progress.At == "land" {
 			once.Do(func() { close(heard) })
 		}
 	})

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"syscall"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"varve/internal/columnar"
 	"varve/internal/delta"
 	"varve/internal/format"
 	"varve/internal/merge"
@@ -59,9 +59,10 @@ const (
 // always is more attempts than the retry policies of workflows allow the time for.
 const always = 1 << 30
 
-// attempts is how often a failure of a family is met before it is final: once where the same data gives the same failure,
-// a few times where a second try costs little, and as long as time is left where the world heals by itself.
-func attempts(kind string) int32 {
+// attempts is how often a failure of a family is met before it is final, whatever else failed in between: once where the same
+// data gives the same failure, a few times where a second try costs little, and as long as time is left where the world heals
+// by itself.
+func attempts(kind string) int {
 	switch kind {
 	case StoreUnavailable, TemporalUnavailable, Interrupted:
 		return always
@@ -86,6 +87,9 @@ func advice(kind string) string {
 
 // familyOf finds the family of an error.
 func familyOf(err error) string {
+	if service, ok := errors.AsType[*serviceError](err); ok {
+		return service.kind
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return Interrupted
@@ -118,7 +122,7 @@ func familyOf(err error) string {
 func refused(err error) bool {
 	table := is[*delta.UnsupportedError](err) || is[*delta.CorruptError](err) || is[*merge.ForeignChangeError](err) ||
 		is[*merge.NotOursError](err) || is[*merge.DriftError](err) || is[*merge.SequenceError](err) || is[*quality.BrokenError](err)
-	own := is[*format.Error](err) || is[*state.MissingError](err) || is[*source.LostError](err)
+	own := is[*format.Error](err) || is[*state.MissingError](err) || is[*source.LostError](err) || is[*columnar.TypeError](err)
 	return table || own || is[*stage.CycleError](err) || is[*sql.QueryError](err)
 }
 
@@ -127,8 +131,9 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// classify turns an error of the engine into an application error of its family, final or not.
-func classify(ctx context.Context, err error) error {
+// classify turns an error of the engine into an application error of its family, final or not. tried remembers the failures
+// of the attempts before.
+func classify(tried *tally, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -136,7 +141,7 @@ func classify(ctx context.Context, err error) error {
 		return app
 	}
 	kind := familyOf(err)
-	o := temporal.ApplicationErrorOptions{NonRetryable: activity.GetInfo(ctx).Attempt >= attempts(kind)}
+	o := temporal.ApplicationErrorOptions{NonRetryable: tried.final(kind)}
 	if kind == Interrupted {
 		o.Cause = err // the SDK tells a canceled activity by it
 	}

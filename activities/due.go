@@ -11,14 +11,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/timestamppb"
-)
 
-// What `day` of a schedule may be.
-const (
-	// Previous means that a start at a time does the day before that time's date.
-	Previous = "previous"
-	// Same means that a start at a time does that time's date.
-	Same = "same"
+	"varve/schemas"
 )
 
 // DailyID is the id of the schedule that does a dataset's days.
@@ -33,7 +27,8 @@ type DueRequest struct {
 	// At is the start's nominal time: one of the schedule's times, or the moment of a trigger.
 	At       time.Time `json:"at"`
 	TimeZone string    `json:"time_zone"`
-	Day      string    `json:"day"`
+	// Day is that of the contract's schedule: schemas.DayPrevious or schemas.DaySame.
+	Day string `json:"day"`
 }
 
 // Due is the day that a start of Daily means.
@@ -49,11 +44,12 @@ func (a *Activities) Due(ctx context.Context, in DueRequest) (Due, error) {
 	if err != nil {
 		return Due{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("time_zone %q is not known; use a name such as Europe/Berlin", in.TimeZone), InvalidInput, nil)
 	}
+	tried := tallyOf(ctx)
 	nominal, err := a.nominal(ctx, activity.GetInfo(ctx).Namespace, in)
 	if err != nil {
-		return Due{}, err
+		return Due{}, classify(tried, err)
 	}
-	return Due{Day: LogicalDay(nominal, zone, in.Day == Previous), Scheduled: nominal.Equal(in.At)}, nil
+	return Due{Day: LogicalDay(nominal, zone, in.Day == schemas.DayPrevious), Scheduled: nominal.Equal(in.At)}, nil
 }
 
 // LogicalDay is the day that a schedule's nominal time means: its date in the schedule's zone, or the date before.
@@ -78,7 +74,7 @@ func (a *Activities) nominal(ctx context.Context, namespace string, in DueReques
 			return time.Time{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("there is no schedule %q, so no day is due; run Day or Backfill with the days you mean", DailyID(in.Dataset)), Refused, nil)
 		}
 		if err != nil {
-			return time.Time{}, unavailable(fmt.Errorf("times of schedule %q: %w", DailyID(in.Dataset), err))
+			return time.Time{}, temporalError(ctx, fmt.Errorf("times of schedule %q: %w", DailyID(in.Dataset), err))
 		}
 		if n := len(times.GetStartTime()); n > 0 {
 			return times.GetStartTime()[n-1].AsTime(), nil

@@ -2,14 +2,12 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 )
 
 // The door of a lane: the workflow that runs a dataset's days one at a time.
@@ -74,11 +72,9 @@ type Ticket struct {
 // Enqueue puts a day into its dataset's lane, starting the lane where none runs. Run twice, the second joins the first.
 func (a *Activities) Enqueue(ctx context.Context, in Ask) (Ticket, error) {
 	info := activity.GetInfo(ctx)
+	tried := tallyOf(ctx)
 	ticket, err := Enqueue(ctx, a.client, info.TaskQueue, info.WorkflowExecution.RunID+"/"+info.ActivityID, in)
-	if err != nil {
-		return Ticket{}, unavailable(err)
-	}
-	return ticket, nil
+	return ticket, classify(tried, temporalError(ctx, err))
 }
 
 // Enqueue puts a day into its dataset's lane through c; once names the call, so that a repeated one counts once.
@@ -102,12 +98,4 @@ func Enqueue(ctx context.Context, c client.Client, queue, once string, in Ask) (
 		return Ticket{}, fmt.Errorf("put %s into %s: %w", in.Day, id, err)
 	}
 	return ticket, nil
-}
-
-// unavailable makes an error of Temporal's client one that is retried, unless the lane itself refused.
-func unavailable(err error) error {
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		return app
-	}
-	return temporal.NewApplicationErrorWithOptions(err.Error(), TemporalUnavailable, temporal.ApplicationErrorOptions{Cause: err})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -18,25 +17,24 @@ const beats = 5
 
 // run is an activity: it sends heartbeats with the progress of the stage and classifies its error.
 func run[In, Out any](ctx context.Context, in In, do func(context.Context, In) (Out, error)) (out Out, err error) {
-	defer func() { err = classify(ctx, err) }()
+	tried := tallyOf(ctx)
+	defer func() { err = classify(tried, err) }()
 	defer func() {
 		if p := recover(); p != nil {
 			err = &panicError{value: p, stack: debug.Stack()}
 		}
 	}()
-	ctx, stop := heartbeats(ctx)
+	ctx, stop := heartbeats(ctx, tried)
 	defer stop()
 	return do(ctx, in)
 }
 
 // heartbeats tells the server that this attempt lives, with the last progress of the stage, until stop is called.
-func heartbeats(ctx context.Context) (context.Context, func()) {
+func heartbeats(ctx context.Context, t *tally) (context.Context, func()) {
 	every := activity.GetInfo(ctx).HeartbeatTimeout / beats
 	if every <= 0 {
 		return ctx, func() {}
 	}
-	var at atomic.Value
-	at.Store("started")
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -47,11 +45,11 @@ func heartbeats(ctx context.Context) (context.Context, func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				activity.RecordHeartbeat(ctx, at.Load())
+				t.beat()
 			}
 		}
 	})
-	return stage.WithProgress(ctx, func(words string) { at.Store(words) }), func() {
+	return stage.WithProgress(ctx, t.is), func() {
 		close(done)
 		wg.Wait()
 	}

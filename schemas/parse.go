@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"varve/internal/value"
+	"varve/schemas/spelling"
 )
 
 // Parse reads a contract in YAML. The error is a *Problems with all that is wrong, by line. What is odd and not wrong is in
@@ -270,7 +271,7 @@ func typeHint(text string) string {
 		return `did you mean "double"?`
 	}
 	words := []string{"string", "bigint", "int", "smallint", "tinyint", "float", "double", "boolean", "binary", "date", "timestamp", "timestamp_ntz"}
-	if near := nearest(text, words); near != "" && !strings.ContainsAny(text, "(<") {
+	if near := spelling.Nearest(text, words); near != "" && !strings.ContainsAny(text, "(<") {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""

@@ -29,13 +29,16 @@ type Location struct {
 	PathStyle bool
 }
 
+// DefaultTaskQueue is the queue of the workers of a project that names none.
+const DefaultTaskQueue = "varve"
+
 // Temporal says which Temporal service runs the project's workflows, and where varve dev serves one.
 type Temporal struct {
 	// Address of the service that varve worker joins. Default from the environment, as every Temporal client takes it.
 	Address string
 	// Namespace. Default from the environment, else default.
 	Namespace string
-	// TaskQueue of the project's workers. Default varve.
+	// TaskQueue of the project's workers. Default DefaultTaskQueue.
 	TaskQueue string
 	// Port and UIPort of varve dev, on loopback. Default 7233 and 8233, or free ones where those are taken.
 	Port, UIPort int
@@ -53,7 +56,7 @@ var bucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^/\s]+)*$`)
 func ParseProject(src []byte) (Project, error) {
 	none := func(string) string { return "" }
 	r := &reader{lines: map[string]int{}, later: laterInProject, home: none}
-	p := Project{Temporal: Temporal{TaskQueue: "varve"}}
+	p := Project{Temporal: Temporal{TaskQueue: DefaultTaskQueue}}
 	memory := int64(0)
 	if root := r.document(src); root != nil {
 		r.mapping(root, "", []field{

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"varve/schemas/spelling"
 )
 
 // maxSource bounds the text of one file, in bytes.
@@ -259,7 +261,7 @@ func (r *reader) oneOf(to *string, words ...string) func(*yaml.Node, string) {
 		}
 		if !slices.Contains(words, s) {
 			hint := ""
-			if near := nearest(s, words); near != "" {
+			if near := spelling.Nearest(s, words); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			r.add(n.Line, path, fmt.Sprintf("%q is not one of %s", s, strings.Join(words, ", ")), hint)

@@ -15,6 +15,7 @@ import (
 
 	"varve/internal/object"
 	"varve/internal/object/filestore"
+	"varve/internal/object/overlay"
 	"varve/internal/object/s3store"
 	"varve/internal/stage"
 	"varve/schemas"
@@ -69,32 +70,29 @@ func OpenProject(ctx context.Context, dir string, log *slog.Logger) (*Project, e
 	})}, nil
 }
 
-// openStore opens a location; a local one that is not there is made if the caller may write to it.
+// openStore opens a location. One that is not writable is only read, from the first moment; a folder that is not there is
+// made if it is.
 func openStore(ctx context.Context, dir string, l schemas.Location, writable bool) (object.Store, error) {
 	if l.S3 != "" {
 		bucket, prefix, _ := strings.Cut(l.S3, "/")
-		s, err := s3store.Open(ctx, s3store.Config{Bucket: bucket, Endpoint: l.Endpoint, Region: l.Region, PathStyle: l.PathStyle})
-		if err != nil {
-			return nil, err
-		}
-		if prefix != "" {
-			return object.Prefix(s, prefix), nil
-		}
-		return s, nil
+		return s3store.Open(ctx, s3store.Config{
+			Bucket: bucket, Prefix: prefix, Endpoint: l.Endpoint, Region: l.Region, PathStyle: l.PathStyle, ReadOnly: !writable,
+		})
 	}
 	root := l.Path
 	if !filepath.IsAbs(root) {
 		root = filepath.Join(dir, root)
 	}
-	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) && !writable {
-		return nil, fmt.Errorf("the folder %q is missing: make it, or correct landing in %s", root, ProjectFile)
-	}
 	if writable {
 		if err := os.MkdirAll(root, 0o750); err != nil {
 			return nil, err
 		}
+		return filestore.Open(root)
 	}
-	return filestore.Open(root)
+	if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %q is missing: make it, or correct landing in %s", root, ProjectFile)
+	}
+	return filestore.OpenReadOnly(root)
 }
 
 // Contracts reads every contract of the project. All problems of all files are one error.
@@ -231,6 +229,29 @@ func (p *Project) Publish(ctx context.Context, show func(line string)) ([]schema
 		out = append(out, done.Published)
 	}
 	return out, p.publishModels(ctx, models, show)
+}
+
+// Preview shows what Publish would change, and changes nothing.
+func (p *Project) Preview(ctx context.Context, show func(line string)) error {
+	dry := *p
+	dry.Engine = p.Engine.On(overlay.New(p.Engine.Warehouse))
+	_, err := dry.Publish(ctx, show)
+	return err
+}
+
+// Published reads the newest published contract of every dataset: what workers go by, whatever stands in the project's files.
+func (p *Project) Published(ctx context.Context) ([]schemas.Published, error) {
+	names, err := stage.Datasets(ctx, p.Engine.Warehouse)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]schemas.Published, len(names))
+	for i, name := range names {
+		if out[i], err = stage.LoadContract(ctx, p.Engine.Warehouse, name, 0); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // publishModels publishes the models that changed and withdraws those whose files are gone.

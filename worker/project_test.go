@@ -3,12 +3,20 @@ package worker_test
 import (
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"varve/internal/object"
+	"varve/internal/object/objecttest"
 	"varve/internal/stage"
 	"varve/schemas"
 	"varve/schemas/scaffold"
@@ -110,6 +118,59 @@ func TestProjectThatInitMakesHasNoProblem(t *testing.T) {
 	require.NotEmpty(t, contracts)
 	_, err = p.Models()
 	require.NoError(t, err)
+}
+
+func TestLandingFolderIsNotTouched(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, scaffolded(t))
+	landing := filepath.Join(dir, "landing")
+	long := time.Now().Add(-time.Hour).Truncate(time.Second)
+	require.NoError(t, os.Chtimes(landing, long, long)) // what is made and removed again shows in the folder's time
+	p := open(t, dir)
+	require.ErrorIs(t, p.Engine.Landing.Put(t.Context(), "a", nil), object.ErrDenied)
+	info, err := os.Stat(landing)
+	require.NoError(t, err)
+	require.Equal(t, long.UTC(), info.ModTime().UTC())
+}
+
+// TestOnS3NothingIsTouchedButThePrefixAndLandingIsOnlyRead opens a project through a proxy that lets through what its rights
+// would allow.
+func TestOnS3NothingIsTouchedButThePrefixAndLandingIsOnlyRead(t *testing.T) {
+	server := objecttest.StartS3(t)
+	target, err := url.Parse(server.Endpoint)
+	require.NoError(t, err)
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // the signature covers it
+	}}
+	warehouse, landing := "/"+server.NewBucket(t), "/"+server.NewBucket(t)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		prefix := r.URL.Query().Get("prefix")
+		writes := strings.HasPrefix(r.URL.Path, warehouse+"/lake/") || r.Method == http.MethodGet && strings.HasPrefix(prefix, "lake/")
+		reads := r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, landing+"/in/coming/") || strings.HasPrefix(prefix, "in/coming/"))
+		if !writes && !reads {
+			t.Errorf("%s %s", r.Method, r.URL)
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	c := server.Config()
+	t.Setenv("AWS_ACCESS_KEY_ID", c.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", c.SecretKey)
+	location := func(s3 string) string {
+		return "{s3: \"" + strings.TrimPrefix(s3, "/") + "\", endpoint: \"" + proxy.URL + "\", region: us-east-1, path_style: true}\n"
+	}
+	p := open(t, folder(t, map[string]string{
+		worker.ProjectFile:  "warehouse: " + location(warehouse+"/lake") + "landing: " + location(landing+"/in/coming"),
+		"datasets/one.yaml": dataset("one", "silver.one", ""),
+	}))
+	_, err = p.Publish(t.Context(), func(string) {})
+	require.NoError(t, err)
+	names, err := stage.Datasets(t.Context(), p.Engine.Warehouse)
+	require.NoError(t, err)
+	require.Equal(t, []string{"one"}, names)
 }
 
 func TestProblemsOfAllContractsComeAtOnce(t *testing.T) {
@@ -216,6 +277,48 @@ func TestPublishShowsTheDifferencesAndPublishesOnce(t *testing.T) {
 	require.Equal(t, []string{"model gold.sales: withdrawn, its table stays as it is"}, lines)
 	lines, _ = publish()
 	require.Empty(t, lines)
+}
+
+func TestPreviewShowsWhatPublishWouldDoAndDoesNothing(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		worker.ProjectFile:      settings,
+		"datasets/one.yaml":     dataset("one", "silver.one", ""),
+		"models/gold.sales.sql": "SELECT id FROM silver.one",
+	})
+	p := open(t, dir)
+	preview := func() []string {
+		lines := []string{}
+		require.NoError(t, p.Preview(t.Context(), func(line string) { lines = append(lines, line) }))
+		return lines
+	}
+	require.Equal(t, []string{"contract one: publishing number 1", "model gold.sales: published"}, preview())
+	require.Empty(t, published(t, p))
+	_, err := p.Publish(t.Context(), func(string) {})
+	require.NoError(t, err)
+	require.Empty(t, preview())
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "models", "gold.sales.sql")))
+	write(t, dir, "datasets/one.yaml", dataset("one", "silver.one", "apply_as_deletes: op = 'D'\n"))
+	lines := preview()
+	require.Equal(t, "contract one: publishing number 2", lines[0])
+	require.Equal(t, "model gold.sales: withdrawn, its table stays as it is", lines[len(lines)-1])
+	require.Equal(t, map[string]int64{"one": 1}, published(t, p))
+	names, err := stage.Models(t.Context(), p.Engine.Warehouse)
+	require.NoError(t, err)
+	require.Equal(t, []string{"gold.sales"}, names)
+}
+
+// published gives the number of the newest published contract of every dataset.
+func published(t *testing.T, p *worker.Project) map[string]int64 {
+	t.Helper()
+	all, err := p.Published(t.Context())
+	require.NoError(t, err)
+	out := map[string]int64{}
+	for _, one := range all {
+		out[one.Contract.Dataset] = one.Number
+	}
+	return out
 }
 
 func TestModelThatIsNoSQLIsNotPublished(t *testing.T) {

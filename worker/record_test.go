@@ -22,6 +22,7 @@ import (
 	"varve/internal/quality"
 	"varve/internal/source"
 	"varve/internal/stage"
+	"varve/schemas"
 	"varve/worker/embedded"
 	"varve/workflows"
 )
@@ -110,6 +111,15 @@ func TestRecordHistories(t *testing.T) {
 	daily := scheduled(t, c)
 	require.NoError(t, c.GetWorkflow(t.Context(), daily, "").Get(t.Context(), nil))
 	require.NoError(t, c.GetWorkflow(t.Context(), activities.LaneID("orders"), "").Get(t.Context(), nil))
+	_, err := activities.Enqueue(t.Context(), c, recorder, "once", activities.Ask{Dataset: "shops", Day: "2026-09-14"})
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		_, err := c.DescribeWorkflow(t.Context(), workflows.DayID("shops", "2026-09-14"), "")
+		return err == nil
+	})
+	require.NoError(t, c.GetWorkflow(t.Context(), workflows.DayID("shops", "2026-09-14"), "").Get(t.Context(), nil))
+	require.NoError(t, c.CancelWorkflow(t.Context(), activities.LaneID("shops"), ""))
+	require.Error(t, c.GetWorkflow(t.Context(), activities.LaneID("shops"), "").Get(t.Context(), nil))
 	for name, id := range map[string]string{
 		"day_succeeded":       workflows.DayID("customer", "2026-09-14"),
 		"day_approval_needed": workflows.DayID("customer", "2026-09-15"),
@@ -120,6 +130,7 @@ func TestRecordHistories(t *testing.T) {
 		"maintain":            "maintain",
 		"daily":               daily,
 		"lane":                activities.LaneID("orders"),
+		"lane_ended":          activities.LaneID("shops"),
 	} {
 		record(t, c, name, id)
 	}
@@ -152,7 +163,7 @@ func scheduled(t *testing.T, c client.Client) string {
 		ID: id, Spec: client.ScheduleSpec{CronExpressions: []string{"30 3 * * *"}, TimeZoneName: "Europe/Berlin"},
 		Action: &client.ScheduleWorkflowAction{
 			ID: id, Workflow: workflows.Daily, TaskQueue: recorder,
-			Args: []any{workflows.DailyInput{Dataset: "customer", TimeZone: "Europe/Berlin", Day: activities.Previous}},
+			Args: []any{workflows.DailyInput{Dataset: "customer", TimeZone: "Europe/Berlin", Day: schemas.DayPrevious}},
 		},
 	})
 	require.NoError(t, err)

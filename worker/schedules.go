@@ -8,6 +8,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -63,7 +64,7 @@ func (s *Service) daily(c schemas.Contract) client.ScheduleOptions {
 func (s *Service) maintain(c schemas.Contract) client.ScheduleOptions {
 	id := activities.MaintainID(c.Dataset)
 	hash := fnv.New32a()
-	hash.Write([]byte(id)) // a hash never fails
+	hash.Write([]byte(id)) //nolint:gosec // a hash never fails
 	offset := time.Duration(hash.Sum32()) * time.Second % upkeep
 	return client.ScheduleOptions{
 		ID:   id,
@@ -107,7 +108,8 @@ func (s *Service) unschedule(ctx context.Context, wanted map[string]bool) error 
 		if wanted[entry.ID] || !s.owns(entry) {
 			continue
 		}
-		if err := s.Client.ScheduleClient().GetHandle(ctx, entry.ID).Delete(ctx); err != nil {
+		err = s.Client.ScheduleClient().GetHandle(ctx, entry.ID).Delete(ctx)
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone { // another worker may have been faster
 			return fmt.Errorf("remove schedule %s: %w", entry.ID, err)
 		}
 	}

@@ -158,7 +158,7 @@ func TestScheduledTablesAreMaintainedOnASchedule(t *testing.T) {
 }
 
 func tables(m stage.Maintained) []string {
-	var out []string
+	out := make([]string, 0, len(m.Tables))
 	for _, t := range m.Tables {
 		out = append(out, t.Table)
 	}

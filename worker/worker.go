@@ -33,10 +33,15 @@ type Service struct {
 	Server *embedded.Server
 
 	worker sdkworker.Worker
+	failed chan error
 }
 
 // Join starts a worker on an existing Temporal service.
 func Join(ctx context.Context, c Config, engine activities.Engine) (*Service, error) {
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configuration of the worker: %w", err)
+	}
 	o, err := c.clientOptions()
 	if err != nil {
 		return nil, err
@@ -49,8 +54,8 @@ func join(ctx context.Context, c Config, o client.Options, engine activities.Eng
 	if err != nil {
 		return nil, fmt.Errorf("no Temporal service answers at %s (set temporal.address in %s or TEMPORAL_ADDRESS, or use varve dev, which brings its own): %w", o.HostPort, ProjectFile, err)
 	}
-	s := &Service{Client: conn, Queue: c.Temporal.TaskQueue, Namespace: o.Namespace}
-	if err := s.start(ctx, engine); err != nil {
+	s := &Service{Client: conn, Queue: c.Temporal.TaskQueue, Namespace: o.Namespace, failed: make(chan error, 1)}
+	if err := s.start(ctx, c, engine); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -59,6 +64,10 @@ func join(ctx context.Context, c Config, o client.Options, engine activities.Eng
 
 // Serve starts an embedded Temporal service with its UI, and a worker on it.
 func Serve(ctx context.Context, c Config, engine activities.Engine) (*Service, error) {
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configuration of the worker: %w", err)
+	}
 	server, err := embedded.Start(ctx, embedded.Options{
 		File: c.File, Namespace: c.Temporal.Namespace, Port: c.Temporal.Port, UIPort: c.Temporal.UIPort,
 		Attributes: workflows.AttributeNames(), Log: c.Log,
@@ -75,8 +84,8 @@ func Serve(ctx context.Context, c Config, engine activities.Engine) (*Service, e
 }
 
 // start registers everything there is and begins to poll.
-func (s *Service) start(ctx context.Context, engine activities.Engine) error {
-	s.worker = sdkworker.New(s.Client, s.Queue, sdkworker.Options{WorkerStopTimeout: stopTimeout})
+func (s *Service) start(ctx context.Context, c Config, engine activities.Engine) error {
+	s.worker = sdkworker.New(s.Client, s.Queue, s.options(c))
 	workflows.Register(s.worker, workflows.Workflows{Attributes: s.attributes(ctx)})
 	s.worker.RegisterActivity(activities.New(engine, s.Client))
 	if err := s.worker.Start(); err != nil {
@@ -84,6 +93,20 @@ func (s *Service) start(ctx context.Context, engine activities.Engine) error {
 	}
 	return nil
 }
+
+// options bound what the worker does at once. One bound for all activities is enough: none waits for what another does, and an
+// attempt's time begins when it runs.
+func (s *Service) options(c Config) sdkworker.Options {
+	return sdkworker.Options{
+		WorkerStopTimeout: stopTimeout, MaxConcurrentActivityExecutionSize: c.Stages,
+		OnFatalError: func(err error) {
+			s.failed <- fmt.Errorf("the Temporal service refuses the worker of task queue %s in namespace %s: see that the namespace is there and that the worker may use it, then start the worker again: %w", s.Queue, s.Namespace, err)
+		},
+	}
+}
+
+// Failed gives the error for which the worker gave up, once: it polls no more and does nothing until it is started again.
+func (s *Service) Failed() <-chan error { return s.failed }
 
 // attributes says whether the namespace has varve's search attributes, after trying to make those that are missing. Some
 // services do not let a worker do so; then workflows run without.

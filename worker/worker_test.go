@@ -2,15 +2,19 @@ package worker_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
 
 	"varve/activities"
 	"varve/internal/ledger"
+	"varve/internal/object"
 	"varve/internal/source"
 	"varve/internal/stage"
 	"varve/schemas"
@@ -197,6 +201,70 @@ func TestWorkerStoppedMidwayAndStartedAgainOnTheSameStateFinishesTheDay(t *testi
 	require.Equal(t, []string{"2026-09-14"}, w.saw("Land"))
 	require.Equal(t, int64(1), out.Counts["silver.resumed_now.inserted"])
 	require.Len(t, recorded(t, w), 1)
+}
+
+// crowd is an engine that maintains until its gate opens, and knows how many of it did so at once.
+type crowd struct {
+	activities.Engine
+	gate      chan struct{}
+	now, most atomic.Int32
+}
+
+func (c *crowd) Maintain(ctx context.Context, _ stage.MaintainRequest) (stage.Maintained, error) {
+	now := c.now.Add(1)
+	defer c.now.Add(-1)
+	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
+	}
+	select {
+	case <-c.gate:
+		return stage.Maintained{}, nil
+	case <-ctx.Done():
+		return stage.Maintained{}, ctx.Err()
+	}
+}
+
+func TestNoMoreStagesRunAtOnceThanTheWorkerMay(t *testing.T) {
+	t.Parallel()
+	s, err := server()
+	require.NoError(t, err)
+	engine := &crowd{gate: make(chan struct{})}
+	w, err := worker.Join(t.Context(), worker.Config{Temporal: schemas.Temporal{Address: s.Address, Namespace: "default", TaskQueue: "crowd"}, Stages: 2}, engine)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, w.Stop()) })
+	runs := make([]client.WorkflowRun, 0, 8)
+	for i := range cap(runs) {
+		run, err := w.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: fmt.Sprint("crowd/", i), TaskQueue: "crowd"}, workflows.Maintain, workflows.MaintainInput{Dataset: "crowd"})
+		require.NoError(t, err)
+		runs = append(runs, run)
+	}
+	for _, run := range runs { // each asked for its activity, so as many run as may
+		eventually(t, func() bool {
+			d, err := w.Client.DescribeWorkflowExecution(t.Context(), run.GetID(), "")
+			return err == nil && len(d.GetPendingActivities()) == 1
+		})
+	}
+	eventually(t, func() bool { return engine.now.Load() == 2 })
+	close(engine.gate)
+	for _, run := range runs {
+		require.NoError(t, run.Get(t.Context(), nil))
+	}
+	require.Equal(t, int32(2), engine.most.Load())
+}
+
+func TestServerRemembersWhatFailedFromAttemptToAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "counted", "")
+	w.plant(t, "2026-09-14")
+	fails := []error{object.ErrUnavailable, object.ErrUnavailable, object.ErrFull, object.ErrUnavailable, object.ErrFull, object.ErrFull}
+	w.fail = func(name string) error {
+		if name != "Land" {
+			return nil
+		}
+		return fails[min(len(w.saw("Land")), len(fails))-1]
+	}
+	err := w.Run(t.Context(), w.id("hand"), workflows.Day, w.day("2026-09-14"), nil)
+	requireFailure(t, err, activities.DiskFull, "free some space")
+	require.Len(t, w.saw("Land"), len(fails))
 }
 
 func TestEmbeddedServiceHasNothingToDoWithTheEnvironment(t *testing.T) {

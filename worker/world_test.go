@@ -66,12 +66,17 @@ type watcher struct {
 	// hold is the stage that waits for gate; none where it is empty.
 	hold string
 	gate chan struct{}
+	// fail says what a stage fails with, which it does after it was seen; nil where none fails.
+	fail func(name string) error
 }
 
 func (w *watcher) before(ctx context.Context, name, day string) error {
 	w.mu.Lock()
 	w.seen = append(w.seen, name+" "+day)
 	w.mu.Unlock()
+	if w.fail != nil {
+		return w.fail(name)
+	}
 	if name != w.hold {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"varve/activities"
 	"varve/internal/stage"
+	"varve/schemas"
 )
 
 // DailyInput is what a schedule starts Daily with.
@@ -24,8 +25,8 @@ type DailyInput struct {
 
 func (in DailyInput) problems() []string {
 	out := datasetProblems(in.Dataset)
-	if in.Day != activities.Previous && in.Day != activities.Same {
-		out = append(out, fmt.Sprintf("field %q is neither %q nor %q", "day", activities.Previous, activities.Same))
+	if in.Day != schemas.DayPrevious && in.Day != schemas.DaySame {
+		out = append(out, fmt.Sprintf("field %q is neither %q nor %q", "day", schemas.DayPrevious, schemas.DaySame))
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"varve/activities"
 	"varve/internal/stage"
@@ -52,6 +53,7 @@ func environment(t *testing.T, s *script) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute}) // a busy machine is no deadlock
 	workflows.Register(env, workflows.Workflows{Attributes: true})
 	env.RegisterActivity(&activities.Activities{})
 	env.OnActivity("Pin", mock.Anything, mock.Anything).Return(func(_ context.Context, in stage.PinRequest) (stage.Pinned, error) {

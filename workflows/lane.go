@@ -51,7 +51,7 @@ func (w Workflows) lane(ctx workflow.Context, raw, extra converter.RawValue) err
 	for {
 		if len(q.waiting) == 0 {
 			if _, err := workflow.AwaitWithTimeout(ctx, laneIdle, func() bool { return len(q.waiting) > 0 }); err != nil {
-				return q.abandon(ctx, err)
+				return q.abandon(ctx, tags, err)
 			}
 		}
 		if len(q.waiting) == 0 && workflow.AllHandlersFinished(ctx) {
@@ -61,13 +61,13 @@ func (w Workflows) lane(ctx workflow.Context, raw, extra converter.RawValue) err
 			continue
 		}
 		if err := q.next(ctx); err != nil {
-			return q.abandon(ctx, err)
+			return q.abandon(ctx, tags, err)
 		}
 		if !workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 			continue
 		}
 		if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
-			return q.abandon(ctx, err)
+			return q.abandon(ctx, tags, err)
 		}
 		return workflow.NewContinueAsNewError(ctx, Lane, activities.LaneInput{Dataset: q.dataset, Queue: q.waiting})
 	}
@@ -104,7 +104,7 @@ func (q *queue) admit(in activities.Ask) error {
 	if in.Dataset != q.dataset {
 		return invalid("this lane is of dataset %q, not of %q", q.dataset, in.Dataset)
 	}
-	if len(q.waiting) >= laneQueue {
+	if len(q.waiting) >= laneQueue && q.find(in) == nil {
 		return typed(activities.Refused, "%d days of %s wait already; try again when some are done", len(q.waiting), q.dataset)
 	}
 	return nil
@@ -112,24 +112,40 @@ func (q *queue) admit(in activities.Ask) error {
 
 // enqueue puts a request last, or beside the same one that waits or runs.
 func (q *queue) enqueue(in activities.Ask) activities.Ticket {
-	if q.running != nil && q.running.Ask.Key() == in.Key() {
-		join(q.running, in.Waiter)
-		return activities.Ticket{Joined: true}
-	}
-	ahead := 0
-	if q.running != nil {
-		ahead++
-	}
-	i := slices.IndexFunc(q.waiting, func(w activities.Waiting) bool { return w.Ask.Key() == in.Key() })
-	if i >= 0 {
-		join(&q.waiting[i], in.Waiter)
-		return activities.Ticket{Ahead: ahead + i, Joined: true}
+	if same := q.find(in); same != nil {
+		join(same, in.Waiter)
+		return activities.Ticket{Ahead: q.ahead(in), Joined: true}
 	}
 	entry := activities.Waiting{Ask: in}
 	join(&entry, in.Waiter)
 	entry.Ask.Waiter = ""
 	q.waiting = append(q.waiting, entry)
-	return activities.Ticket{Ahead: ahead + len(q.waiting) - 1}
+	return activities.Ticket{Ahead: q.ahead(in)}
+}
+
+// find gives the same request where it waits or runs, nil where it does neither.
+func (q *queue) find(in activities.Ask) *activities.Waiting {
+	if q.running != nil && q.running.Ask.Key() == in.Key() {
+		return q.running
+	}
+	for i := range q.waiting {
+		if q.waiting[i].Ask.Key() == in.Key() {
+			return &q.waiting[i]
+		}
+	}
+	return nil
+}
+
+// ahead is how many requests come before one that waits or runs.
+func (q *queue) ahead(in activities.Ask) int {
+	ahead := 0
+	if q.running != nil {
+		if q.running.Ask.Key() == in.Key() {
+			return 0
+		}
+		ahead++
+	}
+	return ahead + slices.IndexFunc(q.waiting, func(w activities.Waiting) bool { return w.Ask.Key() == in.Key() })
 }
 
 // join adds one who waits, once.
@@ -187,10 +203,17 @@ func tell(ctx workflow.Context, w activities.Waiting, how DayEnded) {
 	}
 }
 
-// abandon tells everyone in the queue that the lane was ended, and ends with the reason.
-func (q *queue) abandon(ctx workflow.Context, err error) error {
+// abandon tells everyone in the queue that the lane was ended, sets its status, and ends with the reason.
+func (q *queue) abandon(ctx workflow.Context, tags tags, err error) error {
 	for _, w := range q.waiting {
 		tell(ctx, w, DayEnded{Key: w.Ask.Key(), Day: w.Ask.Day, Status: stage.Failed, Type: Canceled, Reason: activities.LaneID(q.dataset) + " was ended"})
 	}
-	return err
+	if workflow.GetVersion(ctx, endedLaneHasItsStatus, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return err
+	}
+	status, _ := failureOf(err)
+	return firstError(tags.status(ctx, status), err)
 }
+
+// endedLaneHasItsStatus is the change since which a lane that is ended does not stay among those that run.
+const endedLaneHasItsStatus = "lane-ended-status"

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"varve/activities"
+	"varve/internal/stage"
 	"varve/workflows"
 )
 
@@ -193,9 +194,61 @@ func TestEndedLaneTellsThoseWhoWait(t *testing.T) {
 	enqueue(t, env, time.Second, activities.Ask{Dataset: "customer", Day: "2026-09-01", Waiter: "one"})
 	enqueue(t, env, 2*time.Second, activities.Ask{Dataset: "customer", Day: "2026-09-02", Waiter: "two"})
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+	statuses := statusesOf(env)
 	lane(env)
 	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()))
 	require.Equal(t, []string{"one 2026-09-01 failed Canceled", "two 2026-09-02 failed Canceled"}, e.heard)
+	require.Equal(t, []string{"running", stage.Failed}, *statuses)
+}
+
+// statusesOf notes what a workflow on paper says of its status, one after the other.
+func statusesOf(env *testsuite.TestWorkflowEnvironment) *[]string {
+	var out []string
+	env.OnUpsertTypedSearchAttributes(mock.MatchedBy(func(set temporal.SearchAttributes) bool {
+		if status, ok := set.GetKeyword(temporal.NewSearchAttributeKeyKeyword(workflows.StatusAttribute)); ok {
+			out = append(out, status)
+		}
+		return true
+	})).Return(nil)
+	return &out
+}
+
+func TestEndedIdleLaneHasItsStatusToo(t *testing.T) {
+	t.Parallel()
+	env := environment(t, &script{})
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
+	statuses := statusesOf(env)
+	lane(env)
+	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()))
+	require.Equal(t, []string{"running", stage.Failed}, *statuses)
+}
+
+func TestFullLaneTakesWhatItHasAlready(t *testing.T) {
+	t.Parallel()
+	env := environment(t, &script{})
+	var d days
+	d.replace(env)
+	in := activities.LaneInput{Dataset: "customer"}
+	day := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range 2001 { // one runs, the others fill the queue
+		in.Queue = append(in.Queue, activities.Waiting{Ask: activities.Ask{Dataset: "customer", Day: day.AddDate(0, 0, i).Format(time.DateOnly)}})
+	}
+	running := enqueue(t, env, time.Second, in.Queue[0].Ask)
+	waiting := enqueue(t, env, time.Second, in.Queue[1000].Ask)
+	var rejected error
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(activities.EnqueueUpdate, "", &testsuite.TestUpdateCallback{
+			OnReject:   func(err error) { rejected = err },
+			OnAccept:   func() { t.Error("accepted") },
+			OnComplete: func(any, error) {},
+		}, activities.Ask{Dataset: "customer", Day: "2026-09-14"})
+	}, time.Second)
+	env.RegisterDelayedCallback(env.CancelWorkflow, time.Minute)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: activities.LaneID("customer"), TaskQueue: "varve"})
+	env.ExecuteWorkflow(workflows.Lane, in)
+	require.Equal(t, activities.Ticket{Joined: true}, *running)
+	require.Equal(t, activities.Ticket{Ahead: 1000, Joined: true}, *waiting)
+	requireFailure(t, rejected, activities.Refused, "2000 days of customer wait already")
 }
 
 func TestLaneRefusesWhatIsNotItsOwn(t *testing.T) {

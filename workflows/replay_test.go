@@ -96,6 +96,25 @@ func TestRecordedHistoriesDoNotReplayInAnotherOrder(t *testing.T) {
 	}
 }
 
+func TestLaneThatWasEndedBeforeItSetItsStatusReplays(t *testing.T) {
+	t.Parallel()
+	h := history(t, histories(t)["lane_ended"])
+	var since int64
+	for _, e := range h.GetEvents() {
+		if e.GetEventType() == enumspb.EVENT_TYPE_MARKER_RECORDED && e.GetMarkerRecordedEventAttributes().GetMarkerName() == "Version" {
+			since = e.GetEventId()
+		}
+	}
+	require.NotZero(t, since)
+	h.Events = slices.DeleteFunc(h.GetEvents(), func(e *historypb.HistoryEvent) bool {
+		return e.GetEventId() == since || e.GetEventId() > since && e.GetEventType() == enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
+	})
+	for i, e := range h.GetEvents() {
+		e.EventId = int64(i + 1)
+	}
+	require.NoError(t, replayed(t, h))
+}
+
 // swapped gives copies of a history, in each of which two steps of the workflow that follow each other and differ have
 // changed places, by what they are.
 func swapped(h *historypb.History) map[string]*historypb.History {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -135,6 +136,8 @@ targets: [{table: silver.mixed}]
 func TestFaultsAreOneClearSentence(t *testing.T) {
 	t.Parallel()
 	dir := project(t)
+	ran := project(t)
+	must(t, "-C", ran, "run", "customer", "--day", "2026-01-05")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -182,6 +185,9 @@ func TestFaultsAreOneClearSentence(t *testing.T) {
 		"bad SQL":                 {[]string{"-C", dir, "query", "SELEC 1"}, 1, []string{"query"}},
 		"unknown flag":            {[]string{"run", "customer", "--dya", "2026-01-05"}, 2, []string{"dya"}},
 		"unknown verb":            {[]string{"rnu"}, 2, []string{"rnu"}},
+		"unknown part of a verb":  {[]string{"contract", "pblish"}, 2, []string{"contract"}},
+		"no version before 0":     {[]string{"-C", dir, "cat", "--version", "-1", "ops.runs"}, 2, []string{"--version -1"}},
+		"unknown version":         {[]string{"-C", ran, "cat", "--version", "99", "silver.customer_current"}, 1, []string{"99"}},
 		"no dataset":              {[]string{"run"}, 2, []string{"varve run"}},
 		"a day that is none":      {[]string{"-C", dir, "run", "customer", "--day", "yesterday"}, 2, []string{"yesterday"}},
 		"a demo over other files": {[]string{"demo", "--exit", "--dir", filepath.Join(dir, "landing")}, 1, []string{"not empty"}},
@@ -204,13 +210,19 @@ func TestFaultsAreOneClearSentence(t *testing.T) {
 	}
 }
 
-// TestDevServesAProjectAndPublishesChanges starts varve dev, changes a contract, and ends it as Ctrl-C does.
-func TestDevServesAProjectAndPublishesChanges(t *testing.T) {
-	t.Parallel()
-	dir := project(t)
+// serving is a varve that serves until it is told to end.
+type serving struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+}
+
+// serve starts varve; it is killed after a minute.
+func serve(t *testing.T, args ...string) serving {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := command(ctx, t, "-C", dir, "dev")
+	t.Cleanup(cancel)
+	cmd := command(ctx, t, args...)
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -218,21 +230,49 @@ func TestDevServesAProjectAndPublishesChanges(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(pipe)
-	until := func(word string) string {
-		t.Helper()
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), word) {
-				return lines.Text()
-			}
+	return serving{t: t, cmd: cmd, lines: bufio.NewScanner(pipe)}
+}
+
+// until reads what it says up to a line with a word, and gives all of it.
+func (s serving) until(word string) string {
+	s.t.Helper()
+	var said strings.Builder
+	for s.lines.Scan() {
+		said.WriteString(s.lines.Text() + "\n")
+		if strings.Contains(s.lines.Text(), word) {
+			return said.String()
 		}
-		t.Fatalf("varve dev never said %q", word)
-		return ""
 	}
-	ready := until("ready:")
-	_, rest, _ := strings.Cut(ready, "its UI at ")
-	address, _, _ := strings.Cut(rest, ";")
-	response, err := http.Get(address)
+	s.t.Fatalf("it never said %q: %s", word, said.String())
+	return ""
+}
+
+// end ends it as Ctrl-C does.
+func (s serving) end() {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		s.t.Fatal(err)
+	}
+	for s.lines.Scan() { // it may say more on its way out
+	}
+	if err := s.cmd.Wait(); err != nil {
+		s.t.Errorf("it ended with %v", err)
+	}
+}
+
+// between gives what stands between two marks of a text.
+func between(text, before, after string) string {
+	_, rest, _ := strings.Cut(text, before)
+	found, _, _ := strings.Cut(rest, after)
+	return found
+}
+
+// TestDevServesAProjectAndPublishesChanges starts varve dev, changes a contract, and ends it as Ctrl-C does.
+func TestDevServesAProjectAndPublishesChanges(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	dev := serve(t, "-C", dir, "dev")
+	response, err := http.Get(between(dev.until("ready:"), "its UI at ", ";"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,17 +286,10 @@ func TestDevServesAProjectAndPublishesChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, strings.Replace(string(body), "description:", "description: Changed.\n#", 1), file)
-	until("publishing number 2")
+	dev.until("publishing number 2")
 	write(t, "dataset: customer\nnonsense: 1\n", file)
-	until("not published")
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	for lines.Scan() { // it may say more on its way out
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v", err)
-	}
+	dev.until("not published")
+	dev.end()
 	var published struct{ Contract struct{ Description string } }
 	last, err := os.ReadFile(filepath.Join(dir, "warehouse", "_varve", "contracts", "customer", "2.json"))
 	if err != nil {
@@ -265,6 +298,74 @@ func TestDevServesAProjectAndPublishesChanges(t *testing.T) {
 	if err := json.Unmarshal(last, &published); err != nil || published.Contract.Description != "Changed." {
 		t.Errorf("contract 2 is %s (%v)", last, err)
 	}
+}
+
+// TestOnlyPublishPublishesWhatWorkersGoBy starts workers beside a project whose files differ from what is published.
+func TestOnlyPublishPublishesWhatWorkersGoBy(t *testing.T) {
+	t.Parallel()
+	dev := serve(t, "-C", project(t), "dev")
+	address := between(dev.until("ready:"), "Temporal at ", ",")
+	dir := project(t)
+	settings, err := os.ReadFile(filepath.Join(dir, "varve.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, string(settings)+"\ntemporal: {address: \""+address+"\", task_queue: another}\n", dir, "varve.yaml")
+	work := func() string {
+		t.Helper()
+		w := serve(t, "-C", dir, "worker")
+		said := w.until("ready:")
+		w.end()
+		return said
+	}
+	says := func(said string, words ...string) {
+		t.Helper()
+		for _, want := range words {
+			if !strings.Contains(said, want) {
+				t.Errorf("it does not say %q: %s", want, said)
+			}
+		}
+	}
+	published := func(want ...string) {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(dir, "warehouse", "_varve", "*", "*", "*.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range found {
+			found[i] = strings.TrimPrefix(filepath.ToSlash(found[i]), filepath.ToSlash(filepath.Join(dir, "warehouse", "_varve"))+"/")
+		}
+		if !slices.Equal(found, want) {
+			t.Errorf("published are %v, want %v", found, want)
+		}
+	}
+	models, err := filepath.Glob(filepath.Join(dir, "models", "*.sql"))
+	if err != nil || len(models) != 1 {
+		t.Fatal(models, err)
+	}
+	model := "models/" + strings.TrimSuffix(filepath.Base(models[0]), ".sql") + "/"
+
+	says(work(), "no contract is published yet", "-C "+dir+" contract publish")
+	published()
+	says(must(t, "-C", dir, "contract", "publish", "--dry-run"), "contract customer: publishing number 1", "Nothing was published.")
+	published()
+	says(must(t, "-C", dir, "contract", "publish"), "contract customer: publishing number 1", "model "+filepath.Base(model)+": published")
+	published("contracts/customer/1.json", model+"1.json")
+	says(must(t, "-C", dir, "contract", "publish"), "Nothing differs from what is published.")
+
+	if err := os.Remove(models[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "datasets", "customer.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if said := work(); strings.Contains(said, "publish") {
+		t.Errorf("a worker with other files says %s", said)
+	}
+	published("contracts/customer/1.json", model+"1.json")
+	says(must(t, "-C", dir, "contract", "publish"), "withdrawn")
+	published("contracts/customer/1.json", model+"1.json", model+"2.json")
+	dev.end()
 }
 
 func TestCatPrintsTablesOfOthers(t *testing.T) {

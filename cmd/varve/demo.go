@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -79,15 +81,15 @@ func (d demonstration) run(ctx context.Context, exit bool) error {
 		return err
 	}
 	d.say("project  %s\nTemporal %s\nUI       %s/namespaces/%s/workflows\n", d.project.Dir, d.service.Server.Address, d.service.Server.UI, d.service.Namespace)
-	datasets := map[string]bool{}
+	var datasets []string
 	for _, day := range demo.Days() {
 		d.say("== %s", day.Day)
 		for _, line := range day.Story {
 			d.say("   %s", line)
 		}
 		for _, dataset := range day.Datasets {
-			datasets[dataset] = true
-			if err := d.day(ctx, "day", dataset, day.Day); err != nil {
+			datasets = append(datasets, dataset)
+			if err := d.day(ctx, "demo/day/"+dataset+"/"+day.Day, workflows.Day, workflows.DayInput{Dataset: dataset, Day: day.Day}); err != nil {
 				return err
 			}
 		}
@@ -98,7 +100,8 @@ func (d demonstration) run(ctx context.Context, exit bool) error {
 	if err := d.again(ctx); err != nil {
 		return err
 	}
-	for dataset := range datasets {
+	slices.Sort(datasets)
+	for _, dataset := range slices.Compact(datasets) {
 		if err := d.maintain(ctx, dataset); err != nil {
 			return err
 		}
@@ -108,21 +111,16 @@ func (d demonstration) run(ctx context.Context, exit bool) error {
 		return nil
 	}
 	d.say("It stays up until Ctrl-C.")
-	watch(ctx, d.out, d.project, d.service, seen)
-	return nil
+	return stay(ctx, d.service, lookAgain, saved(ctx, d.out, d.project, d.service, seen))
 }
 
-// day runs a day through its dataset's lane and tells what became of it.
-func (d demonstration) day(ctx context.Context, prefix, dataset, day string) error {
-	workflow, in := workflows.Day, any(workflows.DayInput{Dataset: dataset, Day: day})
-	if prefix == "replay" {
-		workflow, in = workflows.Replay, workflows.ReplayInput{Dataset: dataset, Day: day}
-	}
+// day runs a workflow of one day, Day or Replay, and tells what became of the day.
+func (d demonstration) day(ctx context.Context, id, workflow string, in any) error {
 	var r workflows.DayResult
-	if err := d.service.Run(ctx, fmt.Sprintf("demo/%s/%s/%s", prefix, dataset, day), workflow, in, &r); err != nil {
+	if err := d.service.Run(ctx, id, workflow, in, &r); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	d.say("   %s %s: %d files, %d records, %d events, %d to quarantine", dataset, day, r.Counts["files"], r.Counts["records"], r.Counts["events"], r.Counts["quarantined"])
+	d.say("   %s %s: %d files, %d records, %d events, %d to quarantine", r.Dataset, r.Day, r.Counts["files"], r.Counts["records"], r.Counts["events"], r.Counts["quarantined"])
 	return nil
 }
 
@@ -136,16 +134,16 @@ func (d demonstration) again(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := d.day(ctx, "replay", dataset, last.Day); err != nil {
+		if err := d.day(ctx, "demo/replay/"+dataset+"/"+last.Day, workflows.Replay, workflows.ReplayInput{Dataset: dataset, Day: last.Day}); err != nil {
 			return err
 		}
 		after, err := d.versions(ctx)
 		if err != nil {
 			return err
 		}
-		for table, v := range after {
-			if before[table] != v {
-				return fmt.Errorf("demo: a day run again made version %d of %s", v, table)
+		for _, table := range slices.Sorted(maps.Keys(after)) {
+			if before[table] != after[table] {
+				return fmt.Errorf("demo: a day run again made version %d of %s", after[table], table)
 			}
 		}
 		d.say("   no table has a new version")

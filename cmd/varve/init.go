@@ -48,10 +48,23 @@ func plant(files fs.FS, dir string) error {
 		if err != nil {
 			return err
 		}
-		part := to + ".part"
-		if err := os.WriteFile(part, body, 0o600); err != nil {
-			return err
-		}
-		return os.Rename(part, to)
+		return writeWhole(to, body)
 	})
+}
+
+// writeWhole gives the file its name once its content is on disk, so that not even a lost power leaves a part under it.
+func writeWhole(to string, body []byte) (err error) {
+	part := to + ".part"
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the user names the folder
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(body)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part, to)
 }

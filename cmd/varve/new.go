@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +29,7 @@ func newCommand(o *options) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("new %s: %w", args[0], err)
 			}
-			body := schemas.Draft(draftOf(args[0], files[0], found))
+			body := schemas.Draft(found.Spec(args[0], args[0]+"/{day}/*"+filepath.Ext(files[0])))
 			to := filepath.Join(o.project, "datasets", args[0]+".yaml")
 			if err := writeNew(to, body); err != nil {
 				return fmt.Errorf("new %s: %w", args[0], err)
@@ -66,40 +65,4 @@ func writeNew(to string, body []byte) error {
 		return errors.Join(err, f.Close())
 	}
 	return f.Close()
-}
-
-// draftOf says what was found in a contract's words.
-func draftOf(dataset, file string, found source.Draft) schemas.DraftSpec {
-	out := schemas.DraftSpec{
-		Dataset: dataset, Format: found.Dialect.Format, Path: dataset + "/{day}/*" + filepath.Ext(file), CSV: schemas.Dialect{
-			Delimiter: found.Dialect.Delimiter, Quote: string(rune(found.Dialect.Quote)), Header: found.Dialect.Header, NullText: found.Dialect.Null,
-		},
-	}
-	for _, c := range found.Columns {
-		out.Columns = append(out.Columns, schemas.DraftColumn{Name: c.Name, Type: c.Type, Evidence: c.Evidence})
-	}
-	for i, k := range found.Keys {
-		out.Keys = append(out.Keys, schemas.KeyCandidate{Columns: k.Columns, Evidence: k.Evidence})
-		if i > 0 {
-			continue
-		}
-		for at := range out.Columns {
-			for _, name := range k.Columns {
-				out.Columns[at].Required = out.Columns[at].Required || out.Columns[at].Name == name
-			}
-		}
-	}
-	for _, s := range found.Sequences {
-		out.Sequences = append(out.Sequences, schemas.Candidate{Value: strings.Join(s.Columns, ", "), Evidence: s.Evidence})
-	}
-	for i, d := range found.Deletes {
-		out.Deletes = append(out.Deletes, schemas.Candidate{Value: d.Expr, Evidence: d.Evidence})
-		if i == 0 {
-			out.Except = append(out.Except, d.Columns...)
-		}
-	}
-	if len(found.Sequences) > 0 {
-		out.Except = append(out.Except, found.Sequences[0].Columns...)
-	}
-	return out
 }

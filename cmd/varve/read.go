@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -9,11 +8,13 @@ import (
 
 	"varve/internal/delta"
 	"varve/internal/object/filestore"
-	"varve/internal/stage"
 	"varve/internal/value"
 	"varve/schemas"
 	"varve/worker"
 )
+
+// newest is the version that stands for a table's newest.
+const newest = -1
 
 func catCommand(o *options) *cobra.Command {
 	var version int64
@@ -23,14 +24,13 @@ func catCommand(o *options) *cobra.Command {
 		Short: "print a Delta table: one of the project's by name, or any by its folder",
 		Args:  arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := openTable(cmd, o, args[0])
-			if err != nil {
-				return err
+			switch {
+			case !cmd.Flags().Changed("version"):
+				version = newest
+			case version < 0:
+				return &usageError{cause: fmt.Errorf("--version %d is less than 0", version)}
 			}
-			snap, err := t.Latest(cmd.Context())
-			if cmd.Flags().Changed("version") {
-				snap, err = t.Version(cmd.Context(), version)
-			}
+			snap, err := openTable(cmd, o, args[0], version)
 			if err != nil {
 				return fmt.Errorf("cat %s: %w", args[0], err)
 			}
@@ -58,29 +58,28 @@ func catCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// openTable opens a table of the project by name, or the Delta table in a folder.
-func openTable(cmd *cobra.Command, o *options, name string) (delta.Table, error) {
-	if !schemas.IsTableName(name) {
-		dir, err := filepath.Abs(name)
+// openTable opens a version of a table of the project by name, or of the Delta table in a folder; version < 0 means the newest.
+func openTable(cmd *cobra.Command, o *options, name string, version int64) (*delta.Snapshot, error) {
+	if schemas.IsTableName(name) {
+		p, err := worker.OpenProject(cmd.Context(), o.project, o.log())
 		if err != nil {
-			return delta.Table{}, fmt.Errorf("open %q: %w", name, err)
+			return nil, err
 		}
-		store, err := filestore.Open(filepath.Dir(dir))
-		if err != nil {
-			return delta.Table{}, fmt.Errorf("open %q: %w", name, err)
-		}
-		return delta.At(store, filepath.Base(dir)), nil
+		return p.Engine.Snapshot(cmd.Context(), name, version)
 	}
-	p, err := worker.OpenProject(cmd.Context(), o.project, o.log())
+	dir, err := filepath.Abs(name)
 	if err != nil {
-		return delta.Table{}, err
+		return nil, fmt.Errorf("open %q: %w", name, err)
 	}
-	t := delta.At(p.Engine.Warehouse, stage.Root(name))
-	if _, err := t.Latest(cmd.Context()); errors.Is(err, delta.ErrNoTable) {
-		known, err := stage.Tables(cmd.Context(), p.Engine.Warehouse)
-		return t, errors.Join(&stage.NoTableError{Table: name, Known: known}, err)
+	store, err := filestore.OpenReadOnly(filepath.Dir(dir))
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", name, err)
 	}
-	return t, nil
+	table := delta.At(store, filepath.Base(dir))
+	if version < 0 {
+		return table.Latest(cmd.Context())
+	}
+	return table.Version(cmd.Context(), version)
 }
 
 func queryCommand(o *options) *cobra.Command {

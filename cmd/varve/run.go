@@ -26,12 +26,12 @@ func runCommand(o *options) *cobra.Command {
 		Short: "run every stage of a dataset's day in this process, without Temporal",
 		Args:  arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := time.Parse(time.DateOnly, day); cmd.Flags().Changed("day") && err != nil {
+				return &usageError{cause: fmt.Errorf("--day %q is not of the form 2026-09-14", day)}
+			}
 			p, err := worker.OpenProject(cmd.Context(), o.project, o.log())
 			if err != nil {
 				return err
-			}
-			if _, err := time.Parse(time.DateOnly, cmp.Or(day, "2026-01-01")); err != nil {
-				return &usageError{cause: fmt.Errorf("--day %q is not of the form 2026-09-14", day)}
 			}
 			in := stage.DayRequest{
 				Dataset: args[0], Day: cmp.Or(day, p.Engine.Now().Format(time.DateOnly)), Contract: contract, Run: "run-" + uuid.NewString(), Reopen: true,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,8 +17,12 @@ import (
 	"varve/worker"
 )
 
-// lookAgain is how often varve dev looks for changed contracts and models.
-const lookAgain = 500 * time.Millisecond
+const (
+	// lookAgain is how often varve dev looks for changed contracts and models.
+	lookAgain = 500 * time.Millisecond
+	// lookForPublished is how often varve worker looks for contracts that somebody published.
+	lookForPublished = time.Minute
+)
 
 func devCommand(o *options) *cobra.Command {
 	return &cobra.Command{
@@ -42,8 +47,8 @@ func devCommand(o *options) *cobra.Command {
 				return errors.Join(err, s.Stop())
 			}
 			announce(out, s)
-			watch(cmd.Context(), out, p, s, seen)
-			return s.Stop()
+			err = stay(cmd.Context(), s, lookAgain, saved(cmd.Context(), out, p, s, seen))
+			return errors.Join(err, s.Stop())
 		},
 	}
 }
@@ -65,24 +70,33 @@ func publish(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Serv
 	return s.Schedules(ctx, contracts)
 }
 
-// watch publishes contracts and models when their files are not any more what was seen, until ctx ends. A change with
+// saved gives the function that publishes contracts and models when their files are not any more what was seen. A change with
 // problems is told and not published; what was published before stays in force.
-func watch(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Service, seen []byte) {
-	tick := time.NewTicker(lookAgain)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+func saved(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Service, seen []byte) func() {
+	return func() {
 		now := fingerprint(p.Dir)
 		if bytes.Equal(now, seen) {
-			continue
+			return
 		}
 		seen = now
 		if err := publish(ctx, w, p, s); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(w, "not published: %v\n", err)
+		}
+	}
+}
+
+// stay looks again and again until ctx ends, or the worker gave up.
+func stay(ctx context.Context, s *worker.Service, every time.Duration, look func()) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.Failed():
+			return err
+		case <-tick.C:
+			look()
 		}
 	}
 }
@@ -109,9 +123,10 @@ func fingerprint(dir string) []byte {
 func workerCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "worker",
-		Short: "work for a project on an existing Temporal service",
+		Short: "work on an existing Temporal service for what a project has published",
 		Args:  arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
 			p, err := worker.OpenProject(cmd.Context(), o.project, o.log())
 			if err != nil {
 				return err
@@ -120,12 +135,47 @@ func workerCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := publish(cmd.Context(), cmd.OutOrStdout(), p, s); err != nil {
+			f := follower{project: p, service: s}
+			if err := f.follow(cmd.Context()); err != nil {
 				return errors.Join(err, s.Stop())
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "ready: works on task queue %s in namespace %s; Ctrl-C ends it\n", s.Queue, s.Namespace)
-			<-cmd.Context().Done()
-			return s.Stop()
+			if len(f.seen) == 0 {
+				fmt.Fprintf(out, "no contract is published yet: publish the project's with varve -C %s contract publish\n", o.project)
+			}
+			fmt.Fprintf(out, "ready: works on task queue %s in namespace %s; Ctrl-C ends it\n", s.Queue, s.Namespace)
+			err = stay(cmd.Context(), s, lookForPublished, func() {
+				if err := f.follow(cmd.Context()); err != nil && cmd.Context().Err() == nil {
+					fmt.Fprintf(out, "schedules not set: %v\n", err)
+				}
+			})
+			return errors.Join(err, s.Stop())
 		},
 	}
+}
+
+// follower keeps the schedules those of the contracts that are published, whoever published them.
+type follower struct {
+	project *worker.Project
+	service *worker.Service
+	seen    map[string]string
+}
+
+// follow sets the schedules, unless the newest contracts are those that were seen.
+func (f *follower) follow(ctx context.Context) error {
+	contracts, err := f.project.Published(ctx)
+	if err != nil {
+		return err
+	}
+	now := map[string]string{}
+	for _, c := range contracts {
+		now[c.Contract.Dataset] = c.Hash
+	}
+	if f.seen != nil && maps.Equal(f.seen, now) {
+		return nil
+	}
+	if err := f.service.Schedules(ctx, contracts); err != nil {
+		return err
+	}
+	f.seen = now
+	return nil
 }

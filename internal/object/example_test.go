@@ -11,20 +11,20 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	bronze := object.Prefix(memstore.New(), "bronze/customer")
+	warehouse := memstore.New()
 	claim := func(who string) {
-		err := bronze.PutIfAbsent(ctx, "_batches/7.json", []byte(who))
+		err := warehouse.PutIfAbsent(ctx, "bronze/customer/_batches/7.json", []byte(who))
 		fmt.Println(who, "lost:", errors.Is(err, object.ErrExists))
 	}
 	claim("one")
 	claim("two")
 	claim("one") // its own again, as after a crash
-	for info, err := range bronze.List(ctx, "_batches/", "") {
+	for info, err := range warehouse.List(ctx, "bronze/customer/_batches/", "") {
 		fmt.Println(info.Key, info.Size, err)
 	}
 	// Output:
 	// one lost: false
 	// two lost: true
 	// one lost: false
-	// _batches/7.json 3 <nil>
+	// bronze/customer/_batches/7.json 3 <nil>
 }

@@ -11,6 +11,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 
 	"varve/internal/value"
+	"varve/schemas/spelling"
 )
 
 const (
@@ -185,7 +186,7 @@ func (c exprCheck) column(n node) error {
 		return c.impure(n, lower)
 	}
 	hint := "the columns are " + strings.Join(c.columns, ", ")
-	if near := nearest(names[0], c.columns); near != "" {
+	if near := spelling.Nearest(names[0], c.columns); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	e := c.refuse(n, fmt.Sprintf("no column is named %q", names[0]), hint)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
 )
@@ -99,36 +98,4 @@ func walk(v any, visit func(node) bool) {
 			walk(item, visit)
 		}
 	}
-}
-
-// nearest gives the name that is spelt most like the wrong one, if any is near.
-func nearest(wrong string, names []string) string {
-	best, least := "", max(2, len(wrong)/3)+1
-	for _, name := range names {
-		if d := distance(strings.ToLower(wrong), strings.ToLower(name)); d < least {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
-			}
-			last = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

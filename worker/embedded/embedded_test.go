@@ -7,12 +7,16 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
 	"varve/worker/embedded"
 )
+
+// patience is how long a port's holder is waited for.
+const patience = 10 * time.Second
 
 // start starts a server that ends with the test.
 func start(t *testing.T, o embedded.Options) *embedded.Server {
@@ -28,11 +32,17 @@ func state(t *testing.T) string {
 	return filepath.Join(t.TempDir(), "temporal.db")
 }
 
-// occupy listens on a port until the test ends, unless another program does so already.
+// occupy listens on a port until the test ends, unless another program does so already and does not give way, as another
+// test's server does when that ends.
 func occupy(t *testing.T, number int) int {
 	t.Helper()
 	var c net.ListenConfig
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	l, err := c.Listen(t.Context(), "tcp", net.JoinHostPort(embedded.Host, strconv.Itoa(number)))
+	for tick := time.NewTicker(10 * time.Millisecond); err != nil && ctx.Err() == nil; <-tick.C {
+		l, err = c.Listen(t.Context(), "tcp", net.JoinHostPort(embedded.Host, strconv.Itoa(number)))
+	}
 	if err != nil && number != 0 {
 		return number
 	}
@@ -124,6 +134,21 @@ func TestStateOutlivesTheServer(t *testing.T) {
 	defer c.Close()
 	_, err = c.DescribeWorkflow(t.Context(), "kept", "")
 	require.NoError(t, err)
+}
+
+func TestStampDoesNotOutliveItsState(t *testing.T) {
+	t.Parallel()
+	file := state(t)
+	first, err := embedded.Start(t.Context(), embedded.Options{File: file})
+	require.NoError(t, err)
+	require.NoError(t, first.Stop())
+	for _, end := range []string{"", "-wal", "-shm"} {
+		require.NoError(t, os.RemoveAll(file+end))
+	}
+	require.NoError(t, os.Mkdir(file+"-journal", 0o700)) // the schema cannot be made
+	_, err = embedded.Start(t.Context(), embedded.Options{File: file})
+	require.ErrorContains(t, err, "make the schema")
+	require.NoFileExists(t, file+".version")
 }
 
 func TestStateOfAnotherVersionOrUnfinishedIsSetAside(t *testing.T) {

@@ -147,30 +147,48 @@ func answering(ctx context.Context, address string) error {
 	}
 }
 
-// service makes and starts the service. The server ends its process where it cannot go on; here that is an error.
-func service(c *config.Config, log *slog.Logger) (s temporal.Server, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			fatal, ok := p.(*fatalError)
-			if !ok {
-				panic(p)
-			}
-			err = fatal
-		}
-	}()
-	s, err = temporal.NewServer(
-		temporal.WithConfig(c),
-		temporal.ForServices(temporal.DefaultServices),
-		temporal.WithStaticHosts(staticHosts(c)),
-		temporal.WithLogger(logger{log: log}),
-		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
-		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
-		temporal.WithDynamicConfigClient(dynamic()),
-	)
+// service makes and starts the service. One that cannot be made has started nothing; the ports that it took by then it keeps
+// until the process ends, so another try takes others.
+func service(c *config.Config, log *slog.Logger) (temporal.Server, error) {
+	var s temporal.Server
+	err := fatal(func() (err error) {
+		s, err = temporal.NewServer(
+			temporal.WithConfig(c),
+			temporal.ForServices(temporal.DefaultServices),
+			temporal.WithStaticHosts(staticHosts(c)),
+			temporal.WithLogger(logger{log: log}),
+			temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
+			temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
+			temporal.WithDynamicConfigClient(dynamic()),
+		)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return s, s.Start()
+	return s, begin(s)
+}
+
+// begin starts the service; one that starts half is stopped.
+func begin(s temporal.Server) error {
+	if err := fatal(s.Start); err != nil {
+		return errors.Join(err, fatal(s.Stop))
+	}
+	return nil
+}
+
+// fatal makes an error of the server's wish to end its process where it cannot go on.
+func fatal(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			wish, ok := p.(*fatalError)
+			if !ok {
+				panic(p)
+			}
+			err = wish
+		}
+	}()
+	return do()
 }
 
 func ui(address string, port int, namespace string) *server.Server {

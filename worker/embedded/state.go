@@ -56,12 +56,15 @@ func setAsideOlder(file string) (string, error) {
 	return aside, nil
 }
 
-// prepare makes the schema where it is missing and the namespace. The stamp comes last, so that a process that is killed
-// over it leaves nothing that passes for a whole.
+// prepare makes the schema where it is missing and the namespace. Before a schema the stamp goes, which another state may have
+// left, and it comes last, so that a process that is killed over it leaves nothing that passes for a whole.
 func prepare(c *config.Config, o Options) error {
 	store := c.Persistence.DataStores[storeName].SQL
 	_, err := os.Stat(o.File)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(stampOf(o.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the stamp of a state that is gone: %w", err)
+		}
 		err = sqlite.SetupSchema(store)
 	}
 	if err != nil {

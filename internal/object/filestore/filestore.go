@@ -4,6 +4,7 @@ package filestore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,8 @@ const maxTries = 16
 type Store struct {
 	root *os.Root // stays open as long as the store is in use; the runtime closes it after
 	dir  string   // absolute path of root
+	// readOnly refuses puts and deletes.
+	readOnly bool
 
 	mu    sync.Mutex
 	claim claim // nil as long as the folder could not be written; guarded by mu
@@ -48,6 +51,29 @@ type claim func(staged, key string) error
 // hard links or else by a rename that never replaces, and refuses one that cannot with object.ErrNoPutIfAbsent. A folder
 // that may not be written or has no room can be opened all the same: it is there to be read.
 func Open(root string) (*Store, error) {
+	s, err := open(root)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.claims()
+	if err == nil || errors.Is(err, object.ErrDenied) || errors.Is(err, object.ErrFull) {
+		return s, nil
+	}
+	return nil, errors.Join(fmt.Errorf("open store %q: %w", root, err), s.root.Close())
+}
+
+// OpenReadOnly gives the store in the folder root, which must exist, to be read: nothing is written, not even to find out
+// what the file system can do, and puts and deletes are refused with object.ErrDenied.
+func OpenReadOnly(root string) (*Store, error) {
+	s, err := open(root)
+	if err != nil {
+		return nil, err
+	}
+	s.readOnly = true
+	return s, nil
+}
+
+func open(root string) (*Store, error) {
 	dir, err := filepath.Abs(root)
 	if err != nil {
 		return nil, fmt.Errorf("open store %q: %w", root, err)
@@ -56,12 +82,7 @@ func Open(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %q: %w", root, mapped(err))
 	}
-	s := &Store{root: r, dir: dir}
-	_, err = s.claims()
-	if err == nil || errors.Is(err, object.ErrDenied) || errors.Is(err, object.ErrFull) {
-		return s, nil
-	}
-	return nil, errors.Join(fmt.Errorf("open store %q: %w", root, err), r.Close())
+	return &Store{root: r, dir: dir}, nil
 }
 
 // Read gives bytes of the file.
@@ -109,7 +130,7 @@ func (s *Store) read(key string, offset, length int64) (body []byte, err error) 
 
 // Put writes a new file and renames it over the old one.
 func (s *Store) Put(ctx context.Context, key string, body []byte) error {
-	if err := check(ctx, key); err != nil {
+	if err := cmp.Or(check(ctx, key), s.writable()); err != nil {
 		return fmt.Errorf("put %q: %w", key, err)
 	}
 	if err := s.publish(key, body, s.root.Rename); err != nil {
@@ -120,7 +141,7 @@ func (s *Store) Put(ctx context.Context, key string, body []byte) error {
 
 // PutIfAbsent writes a new file and gives it the key's name if that is free.
 func (s *Store) PutIfAbsent(ctx context.Context, key string, body []byte) error {
-	if err := check(ctx, key); err != nil {
+	if err := cmp.Or(check(ctx, key), s.writable()); err != nil {
 		return fmt.Errorf("put %q: %w", key, err)
 	}
 	claim, err := s.claims()
@@ -147,7 +168,7 @@ func (s *Store) PutIfAbsent(ctx context.Context, key string, body []byte) error 
 
 // Delete removes the file, and the folders that it leaves empty.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if err := check(ctx, key); err != nil {
+	if err := cmp.Or(check(ctx, key), s.writable()); err != nil {
 		return fmt.Errorf("delete %q: %w", key, err)
 	}
 	info, err := s.root.Lstat(key)
@@ -188,6 +209,14 @@ func (s *Store) LocalPath(key string) (string, bool) {
 		return "", false // it leads outside
 	}
 	return filepath.Join(s.dir, filepath.FromSlash(key)), true
+}
+
+// writable says whether the store was opened to be written.
+func (s *Store) writable() error {
+	if s.readOnly {
+		return fmt.Errorf("%w: the store was opened to be read", object.ErrDenied)
+	}
+	return nil
 }
 
 func check(ctx context.Context, key string) error {

@@ -59,6 +59,26 @@ func TestOpenLeavesTheFolderAsItWas(t *testing.T) {
 	require.Empty(t, entries)
 }
 
+func TestStoreOpenedToBeReadNeverTouchesTheFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, open(t, dir).Put(t.Context(), "a", []byte("x")))
+	long := time.Now().Add(-time.Hour).Truncate(time.Second)
+	require.NoError(t, os.Chtimes(dir, long, long)) // what is made and removed again shows in the folder's time
+	s, err := filestore.OpenReadOnly(dir)
+	require.NoError(t, err)
+	body, err := s.Read(t.Context(), "a", 0, -1)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(body))
+	require.ErrorIs(t, s.Put(t.Context(), "b", nil), object.ErrDenied)
+	require.ErrorIs(t, s.PutIfAbsent(t.Context(), "b", nil), object.ErrDenied)
+	require.ErrorIs(t, s.Delete(t.Context(), "a"), object.ErrDenied)
+	requireKeys(t, s, "a")
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, long.UTC(), info.ModTime().UTC())
+}
+
 func TestOpenNeedsAFolder(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -225,7 +245,7 @@ func TestLocalPathIsTheFileItself(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	require.NoError(t, s.Put(t.Context(), "a/b.parquet", []byte("x")))
-	got, err := object.Local(t.Context(), object.Prefix(s, "a"), "b.parquet", t.TempDir())
+	got, err := object.Local(t.Context(), s, "a/b.parquet", t.TempDir())
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(dir, "a", "b.parquet"), got)
 	got, ok := s.LocalPath("a") // a folder, or nothing yet, has a place too

@@ -41,7 +41,6 @@ func Run(t *testing.T, open func(t *testing.T) object.Store) {
 		"50WritersHaveOneWinner":              func(t *testing.T, s object.Store) { oneWinner(t, s, 50) }, //nolint:thelper // a law
 		"WritersOfEqualBytesAllSucceed":       equalWritersSucceed,
 		"ReadersNeverSeeAPart":                readersNeverSeeAPart,
-		"PrefixIsAStoreOfItsOwn":              prefixIsAStore,
 		"LocalGivesTheBytes":                  localGivesTheBytes,
 	}
 	for name, law := range laws {

@@ -35,6 +35,8 @@ type Config struct {
 	PathStyle bool
 	// Attempts is how often a request is sent at most, until the server answers it. Default 8, some 6 seconds apart in all.
 	Attempts int
+	// ReadOnly opens the store to be read: not even a probe is written, and puts and deletes are refused. Default false.
+	ReadOnly bool
 	// AnswerTimeout is how long the server may take to begin its answer. Default a minute.
 	AnswerTimeout time.Duration
 }

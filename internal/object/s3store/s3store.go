@@ -3,6 +3,7 @@ package s3store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,12 @@ type Store struct {
 	client   *s3.Client
 	bucket   string
 	prefix   string // "" or ending in a slash
-	readOnly bool
+	readOnly bool   // puts and deletes are refused
 }
 
-// Open gives the store in a bucket, which must exist. It tries two conditional puts on a key of its own, and refuses with
-// object.ErrNoPutIfAbsent a server that forgets the condition. Where the caller may list but not write, the store is
-// opened to be read.
+// Open gives the store in a bucket, which must exist. It tries two conditional puts on a key of its own below the prefix,
+// and refuses with object.ErrNoPutIfAbsent a server that forgets the condition. Where the caller may list but not write, the
+// store is opened to be read. A ReadOnly store is only listed.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	s, err := open(ctx, c)
 	if err != nil {
@@ -55,15 +56,18 @@ func open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, bucket: c.Bucket, prefix: prefix}
+	s := &Store{client: client, bucket: c.Bucket, prefix: prefix, readOnly: c.ReadOnly}
+	if s.readOnly {
+		if err := s.lists(ctx); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
 	err = s.probe(ctx)
 	if errors.Is(err, object.ErrDenied) {
 		// Only told apart by another call: may the caller not write here, or is it nobody at all?
-		for _, listErr := range s.list(ctx, "", "", 1) {
-			if listErr != nil {
-				return nil, err
-			}
-			break
+		if s.lists(ctx) != nil {
+			return nil, err
 		}
 		s.readOnly, err = true, nil
 	}
@@ -71,6 +75,22 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// lists says whether the caller may list the store.
+func (s *Store) lists(ctx context.Context) error {
+	for _, err := range s.list(ctx, "", "", 1) {
+		return err
+	}
+	return nil
+}
+
+// writable says whether the store was opened to be written.
+func (s *Store) writable() error {
+	if s.readOnly {
+		return fmt.Errorf("%w: the bucket was opened to be read", object.ErrDenied)
+	}
+	return nil
 }
 
 // Read gets the object, or a range of it, again where the body is cut short.
@@ -149,7 +169,7 @@ func readAll(out *s3.GetObjectOutput) (body []byte, err error) {
 
 // Put writes the object in one request.
 func (s *Store) Put(ctx context.Context, key string, body []byte) error {
-	if err := object.CheckKey(key); err != nil {
+	if err := cmp.Or(object.CheckKey(key), s.writable()); err != nil {
 		return fmt.Errorf("put %q: %w", key, err)
 	}
 	_, err := s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: s.key(key), Body: bytes.NewReader(body)})
@@ -161,11 +181,8 @@ func (s *Store) Put(ctx context.Context, key string, body []byte) error {
 
 // PutIfAbsent puts under the condition that nothing has the key.
 func (s *Store) PutIfAbsent(ctx context.Context, key string, body []byte) error {
-	if err := object.CheckKey(key); err != nil {
+	if err := cmp.Or(object.CheckKey(key), s.writable()); err != nil {
 		return fmt.Errorf("put %q: %w", key, err)
-	}
-	if s.readOnly {
-		return fmt.Errorf("put %q: %w: nor was it when the bucket was opened", key, object.ErrDenied)
 	}
 	if err := s.putIfAbsent(ctx, key, body); err != nil {
 		return fmt.Errorf("put %q: %w", key, err)
@@ -252,7 +269,7 @@ func (s *Store) list(ctx context.Context, prefix, after string, page int32) iter
 
 // Delete removes the object.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if err := object.CheckKey(key); err != nil {
+	if err := cmp.Or(object.CheckKey(key), s.writable()); err != nil {
 		return fmt.Errorf("delete %q: %w", key, err)
 	}
 	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.bucket, Key: s.key(key)})

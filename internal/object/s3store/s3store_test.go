@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -264,6 +265,68 @@ func TestBucketWhereTheCallerMayNotWriteIsOpenedToBeRead(t *testing.T) {
 	require.Equal(t, "x", string(body))
 	require.ErrorIs(t, s.Put(t.Context(), "b", nil), object.ErrDenied)
 	require.ErrorIs(t, s.PutIfAbsent(t.Context(), "b", nil), object.ErrDenied)
+}
+
+// watched gives the configuration of a new bucket behind a proxy that refuses what allow says no to, and the requests that
+// came through, as method and path.
+func watched(t *testing.T, allow func(r *http.Request) bool) (s3store.Config, func() []string) {
+	t.Helper()
+	server := objecttest.StartS3(t)
+	target, err := url.Parse(server.Endpoint)
+	require.NoError(t, err)
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+	}}
+	var mu sync.Mutex
+	var seen []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		seen = append(seen, r.Method+" "+r.URL.Path)
+		mu.Unlock()
+		if !allow(r) {
+			refuse(http.StatusForbidden, "AccessDenied")(w, r, nil)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	c := server.Config()
+	c.Endpoint, c.Bucket = proxy.URL, server.NewBucket(t)
+	return c, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(seen)
+	}
+}
+
+func TestCallerWhoMayOnlyTouchThePrefixCanWriteThere(t *testing.T) {
+	t.Parallel()
+	below := func(r *http.Request) bool {
+		_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		return strings.HasPrefix(key, "some/where/") || strings.HasPrefix(r.URL.Query().Get("prefix"), "some/where/")
+	}
+	c, _ := watched(t, below)
+	c.Prefix = "some/where"
+	s := open(t, c)
+	require.NoError(t, s.PutIfAbsent(t.Context(), "a", []byte("x")))
+	body, err := s.Read(t.Context(), "a", 0, -1)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(body))
+}
+
+func TestReadOnlyStoreIsNeverWritten(t *testing.T) {
+	t.Parallel()
+	c, seen := watched(t, func(*http.Request) bool { return true })
+	c.ReadOnly = true
+	s := open(t, c)
+	require.ErrorIs(t, s.Put(t.Context(), "b", nil), object.ErrDenied)
+	require.ErrorIs(t, s.PutIfAbsent(t.Context(), "b", nil), object.ErrDenied)
+	require.ErrorIs(t, s.Delete(t.Context(), "b"), object.ErrDenied)
+	require.Equal(t, []string{"GET /" + c.Bucket}, seen())
+	c.Bucket = "nowhere"
+	_, err := s3store.Open(t.Context(), c)
+	require.ErrorContains(t, err, "NoSuchBucket")
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
