@@ -55,10 +55,16 @@ type QueryError struct {
 	Message string
 }
 
-// Error gives the kind, then the engine's words where they cannot hold data.
+// Error gives the kind, then the engine's words where they cannot hold data, else what may be done.
 func (e *QueryError) Error() string {
-	if e.Message == "" {
-		return e.Kind
+	switch {
+	case e.Message != "":
+	case e.Kind == conversion:
+		return e.Kind + ": a value is none of the type it is cast to (TRY_CAST gives null instead)"
+	case e.Kind == invalidInput:
+		return e.Kind + ": a function cannot work with a value (TRY(…) gives null instead)"
+	default:
+		return e.Kind + ", for some row"
 	}
 	return e.Kind + ": " + e.Message
 }
@@ -94,16 +100,22 @@ func ofData(t duckdb.ErrorType) bool {
 	}
 }
 
+// The kinds of which more can be said than their names.
+const (
+	conversion   = "conversion"
+	invalidInput = "invalid input"
+)
+
 func kindOf(t duckdb.ErrorType) string {
 	switch t {
 	case duckdb.ErrorTypeConversion:
-		return "conversion"
+		return conversion
 	case duckdb.ErrorTypeOutOfRange, duckdb.ErrorTypeDecimal:
 		return "out of range"
 	case duckdb.ErrorTypeDivideByZero:
 		return "division by zero"
 	case duckdb.ErrorTypeInvalidInput:
-		return "invalid input"
+		return invalidInput
 	case duckdb.ErrorTypeParser, duckdb.ErrorTypeSyntax:
 		return "syntax"
 	case duckdb.ErrorTypeBinder, duckdb.ErrorTypeParameterNotAllowed, duckdb.ErrorTypeParameterNotResolved:

@@ -257,12 +257,13 @@ func TestTablesAreThoseThatTheQueryReads(t *testing.T) {
 	db := open(t)
 	for query, want := range map[string]string{
 		"WITH t AS (SELECT * FROM silver.a) SELECT * FROM t JOIN gold.b USING (x) WHERE y IN (SELECT z FROM bronze.c)": "bronze.c gold.b silver.a",
-		"SELECT 1":                                         "",
-		"FROM silver.a UNION ALL FROM silver.a":            "silver.a",
-		"DESCRIBE silver.a":                                "silver.a",
-		"SUMMARIZE SELECT * FROM silver.a":                 "silver.a",
-		`SELECT * FROM "silver"."Odd name" AS s;`:          "silver.Odd name",
-		"SELECT (SELECT max(x) FROM gold.b) FROM range(2)": "gold.b",
+		"SELECT 1":                                                    "",
+		"FROM silver.a UNION ALL FROM silver.a":                       "silver.a",
+		"DESCRIBE silver.a":                                           "silver.a",
+		"SUMMARIZE SELECT * FROM silver.a":                            "silver.a",
+		`SELECT * FROM "silver"."Odd name" AS s;`:                     "silver.Odd name",
+		"SELECT (SELECT max(x) FROM gold.b) FROM range(2)":            "gold.b",
+		"SELECT * FROM gold.b, unnest([1, 2]), Generate_Series(1, 3)": "gold.b",
 	} {
 		got, err := db.Tables(t.Context(), query)
 		require.NoError(t, err, query)
@@ -271,8 +272,11 @@ func TestTablesAreThoseThatTheQueryReads(t *testing.T) {
 	for query, want := range map[string]string{
 		"SELECT * FROM customers": "has no layer",
 		"SELEC 1":                 "syntax error",
-		"SELECT 1; SELECT 2":      "2 statements",
-		"CREATE TABLE x (a INT)":  "SELECT",
+		"SELECT * FROM read_csv('landing/a.csv')":                        "read_csv is not allowed",
+		"SELECT * FROM gold.a, (SELECT * FROM READ_TEXT('/etc/passwd'))": "read_text is not allowed",
+		"FROM 'file.parquet'":                                            "has no layer",
+		"SELECT 1; SELECT 2":                                             "2 statements",
+		"CREATE TABLE x (a INT)":                                         "SELECT",
 	} {
 		_, err := db.Tables(t.Context(), query)
 		require.ErrorContains(t, err, want, query)

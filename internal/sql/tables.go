@@ -36,6 +36,9 @@ func (db *DB) Tables(ctx context.Context, query string) ([]string, error) {
 	var tables []string
 	var fault error
 	walk(statements[0], func(n node) bool {
+		if name := strings.ToLower(n.child("function").text("function_name")); n.text("type") == "TABLE_FUNCTION" && !slices.Contains(rowMakers(), name) {
+			fault = errors.Join(fault, fmt.Errorf("query: %s is not allowed here; read tables as layer.name, or use one of %s", name, strings.Join(rowMakers(), ", ")))
+		}
 		if n.text("type") != "BASE_TABLE" {
 			return true
 		}
@@ -51,6 +54,10 @@ func (db *DB) Tables(ctx context.Context, query string) ([]string, error) {
 	slices.Sort(tables)
 	return slices.Compact(tables), fault
 }
+
+// rowMakers are the table functions that a query may call: they make rows of their arguments and of nothing else, while
+// others read files, the network and the engine's own state.
+func rowMakers() []string { return []string{"generate_series", "range", "unnest"} }
 
 // selectable is the query behind a word that only describes it.
 func selectable(query string) string {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"varve/internal/delta"
 	"varve/internal/format"
 	"varve/internal/normalize"
 	"varve/internal/object"
@@ -148,12 +149,23 @@ func PreviewContract(ctx context.Context, store object.Store, c schemas.Contract
 	return out, nil
 }
 
-// compatible holds every target of a contract against the newest publication that has it: a target that was left out for a
-// while goes on as it was.
+// compatible holds every target of a contract whose table is there against the newest publication that has it: a target that
+// was left out for a while goes on as it was, and what no table has may be taken back.
 func compatible(ctx context.Context, store object.Store, last int64, c schemas.Contract) error {
 	left := make(map[string]bool, len(c.Targets)) // tables that no publication had so far
+	have := map[string]bool{}                     // their columns
 	for _, t := range c.Targets {
+		snap, err := delta.At(store, Root(t.Table)).Latest(ctx)
+		if errors.Is(err, delta.ErrNoTable) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("open table %s: %w", t.Table, err)
+		}
 		left[t.Table] = true
+		for _, name := range snap.Schema().Names() {
+			have[name] = true
+		}
 	}
 	for n := last; n > 0 && len(left) > 0; n-- {
 		p, err := LoadContract(ctx, store, c.Dataset, n)
@@ -161,6 +173,10 @@ func compatible(ctx context.Context, store object.Store, last int64, c schemas.C
 			return err
 		}
 		before := p.Contract
+		kept := before.Kept()
+		before.Columns = slices.DeleteFunc(slices.Clone(before.Columns), func(col schemas.Column) bool {
+			return !have[col.Name] && slices.ContainsFunc(kept, func(k schemas.Column) bool { return k.Name == col.Name })
+		})
 		before.Targets = slices.DeleteFunc(slices.Clone(before.Targets), func(t schemas.Target) bool { return !left[t.Table] })
 		if err := schemas.Compatible(before, c); err != nil {
 			return err

@@ -110,6 +110,39 @@ targets:
   - {table: silver.thing}
 `
 
+// TestColumnThatNoTableHasMayBeTakenBack adds a column, and takes it back before and after a day with it.
+func TestColumnThatNoTableHasMayBeTakenBack(t *testing.T) {
+	t.Parallel()
+	w := on(t, memstore.New(), memstore.New())
+	publish := func(text string) error {
+		c, err := schemas.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = stage.PublishContract(t.Context(), w.warehouse, c)
+		return err
+	}
+	day := func(day string) {
+		if err := w.Landing.Put(t.Context(), "thing/"+day+"/a.json", []byte(`{"id": 1, "seq": 1, "phone": "1"}`)); err != nil {
+			t.Fatal(err)
+		}
+		w.run(t, "thing", day)
+	}
+	wider := strings.Replace(tracked, "city: {type: string}", "city: {type: string}, phone: {type: int}", 1)
+	for _, text := range []string{tracked, wider, tracked, wider} {
+		if err := publish(text); err != nil {
+			t.Fatal(err)
+		}
+		if text == tracked {
+			day("2026-01-01")
+		}
+	}
+	day("2026-01-02")
+	if err := publish(tracked); err == nil || !strings.Contains(err.Error(), `"phone" is gone`) {
+		t.Fatalf("got %v, want that the table has the column", err)
+	}
+}
+
 // TestTargetThatWasLeftOutGoesOnAsItWas leaves a target out of one contract and brings it back with another rule.
 func TestTargetThatWasLeftOutGoesOnAsItWas(t *testing.T) {
 	t.Parallel()
@@ -125,10 +158,18 @@ func TestTargetThatWasLeftOutGoesOnAsItWas(t *testing.T) {
 	history := func(column string) string {
 		return "  - {table: silver.history, stored_as_scd_type: 2, track_history_column_list: [" + column + "]}\n"
 	}
-	for _, targets := range []string{history("city"), ""} {
+	for _, targets := range []string{history("name"), history("city")} { // no table has it yet: anything goes
 		if err := publish(targets); err != nil {
 			t.Fatal(err)
 		}
+	}
+	w := on(t, store, memstore.New())
+	if err := w.Landing.Put(t.Context(), "thing/2026-01-01/a.json", []byte(`{"id": 1, "seq": 1}`)); err != nil {
+		t.Fatal(err)
+	}
+	w.run(t, "thing", "2026-01-01")
+	if err := publish(""); err != nil {
+		t.Fatal(err)
 	}
 	if err := publish(history("name")); err == nil || !strings.Contains(err.Error(), "opens a version") {
 		t.Fatalf("got %v, want that the tracked columns stay", err)
