@@ -220,6 +220,17 @@ func TestTableNamesHaveALayer(t *testing.T) {
 	}
 }
 
+func TestProjectOfAWarehouseInS3MayHaveACache(t *testing.T) {
+	t.Parallel()
+	p, err := schemas.ParseProject([]byte("warehouse: {s3: bkt}\nlanding: in\nlimits: {cache: 20GiB}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(20 << 30); p.Limits.CacheBytes != want {
+		t.Errorf("got %d, want %d", p.Limits.CacheBytes, want)
+	}
+}
+
 func TestProjectHasDefaults(t *testing.T) {
 	t.Parallel()
 	p, err := schemas.ParseProject([]byte("warehouse: w\nlanding: {s3: bkt/in, region: eu-central-1}\nlimits: {memory: 3GiB}\n"))

@@ -48,6 +48,8 @@ type Temporal struct {
 type Limits struct {
 	// MemoryMiB bounds what DuckDB takes. Default 0, which is 1024 a stage.
 	MemoryMiB int
+	// CacheBytes is how much room copies of a warehouse's immutable files may take on the local disk. Default 0, no copies.
+	CacheBytes int64
 }
 
 var bucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[^/\s]+)*$`)
@@ -72,7 +74,7 @@ func ParseProject(src []byte) (Project, error) {
 				})
 			}},
 			{"limits", func(n *yaml.Node, path string) {
-				r.mapping(n, path, []field{{"memory", r.size(&memory)}})
+				r.mapping(n, path, []field{{"memory", r.size(&memory)}, {"cache", r.size(&p.Limits.CacheBytes)}})
 			}},
 		})
 		if root.Kind == yaml.MappingNode {
@@ -89,8 +91,6 @@ func ParseProject(src []byte) (Project, error) {
 // laterInProject is later for varve.yaml.
 func laterInProject(name string) (string, bool) {
 	switch name {
-	case "cache":
-		return "leave it out", true
 	case "azure", "gcs":
 		return "use a folder or s3", true
 	}
@@ -106,6 +106,13 @@ func (r *reader) checkProject(p Project, memory int64) {
 	const least = 256 << 20 // bytes; DuckDB does not work with less
 	if memory > 0 && memory < least {
 		r.addAt("limits.memory", "is less than 256MiB", "")
+	}
+	if r.has("limits.cache") && p.Warehouse.Path != "" {
+		r.addAt("limits.cache", "is for a warehouse in s3", "leave it out: a warehouse on the local disk needs no copies")
+	}
+	const leastCache = 64 << 20 // bytes; a quarter of it is the largest file that is kept
+	if p.Limits.CacheBytes > 0 && p.Limits.CacheBytes < leastCache {
+		r.addAt("limits.cache", "is less than 64MiB", "")
 	}
 	if p.Temporal.Port != 0 && p.Temporal.Port == p.Temporal.UIPort {
 		r.addAt("temporal.ui_port", "is port too", "")

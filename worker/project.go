@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"varve/internal/object"
+	"varve/internal/object/cachestore"
 	"varve/internal/object/filestore"
 	"varve/internal/object/overlay"
 	"varve/internal/object/s3store"
@@ -60,6 +61,7 @@ func OpenProject(ctx context.Context, dir string, log *slog.Logger) (*Project, e
 	if err != nil {
 		return nil, fmt.Errorf("open the warehouse: %w", err)
 	}
+	warehouse = withCache(ctx, warehouse, dir, settings, log)
 	scratch := filepath.Join(dir, ".varve", "scratch")
 	if err := os.MkdirAll(scratch, 0o750); err != nil {
 		return nil, fmt.Errorf("open project: %w", err)
@@ -93,6 +95,17 @@ func openStore(ctx context.Context, dir string, l schemas.Location, writable boo
 		return nil, fmt.Errorf("the folder %q is missing: make it, or correct landing in %s", root, ProjectFile)
 	}
 	return filestore.OpenReadOnly(root)
+}
+
+// withCache keeps copies of the warehouse's immutable files in the project's folder, if the project gives them room.
+func withCache(ctx context.Context, warehouse object.Store, dir string, settings schemas.Project, log *slog.Logger) object.Store {
+	if settings.Limits.CacheBytes == 0 || settings.Warehouse.S3 == "" {
+		return warehouse
+	}
+	return cachestore.New(ctx, warehouse, cachestore.Options{
+		Dir: filepath.Join(dir, ".varve", "cache"), MaxBytes: settings.Limits.CacheBytes, Log: log,
+		Scope: settings.Warehouse.Endpoint + " " + settings.Warehouse.S3,
+	})
 }
 
 // Contracts reads every contract of the project. All problems of all files are one error.

@@ -11,9 +11,6 @@ import (
 	"path/filepath"
 )
 
-// chunk is how much of an object is held in memory at once on its way to a local file.
-const chunk = 16 << 20 // bytes
-
 // pather is a store that keeps its objects as local files: LocalPath gives the place of a key, whether or not something
 // is there, or false where the key has none.
 type pather interface {
@@ -21,8 +18,7 @@ type pather interface {
 }
 
 // Local gives the path of a local file with the object's bytes, its name ending as the key's does: the store's own file
-// if it keeps one (never write to it), else a copy made in dir, which the caller removes. The object must not be replaced
-// meanwhile: a copy is read piece by piece.
+// if it keeps one (never write to it), else a copy made in dir, which the caller removes. A copy is made as Download does.
 func Local(ctx context.Context, s Store, key, dir string) (string, error) {
 	if local, ok := s.(pather); ok {
 		if name, ok := local.LocalPath(key); ok {
@@ -41,7 +37,7 @@ func Local(ctx context.Context, s Store, key, dir string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(key))
 	name := filepath.Join(dir, hex.EncodeToString(sum[:16])+path.Ext(key))
-	err = copyTo(ctx, file, s, key)
+	_, err = Download(ctx, s, key, file)
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), name) // at once: another call may be reading the file of this name
 	}
@@ -49,19 +45,4 @@ func Local(ctx context.Context, s Store, key, dir string) (string, error) {
 		return "", errors.Join(fmt.Errorf("copy %q: %w", key, err), os.Remove(file.Name()))
 	}
 	return name, nil
-}
-
-func copyTo(ctx context.Context, file *os.File, s Store, key string) error {
-	for offset := int64(0); ; offset += chunk {
-		body, err := s.Read(ctx, key, offset, chunk)
-		if err != nil {
-			return err
-		}
-		if _, err := file.Write(body); err != nil {
-			return err
-		}
-		if len(body) < chunk {
-			return nil
-		}
-	}
 }

@@ -1,6 +1,9 @@
 package objecttest
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,3 +37,40 @@ func localGivesTheBytes(t *testing.T, s object.Store) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
+
+func downloadGivesTheObject(t *testing.T, s object.Store) {
+	t.Helper()
+	for key, want := range map[string][]byte{"small": []byte("bytes"), "empty": {}, "big": large()} {
+		require.NoError(t, s.Put(t.Context(), "a/"+key, want))
+		for range 2 { // the second time a cache may have it
+			file, err := os.Create(filepath.Join(t.TempDir(), "sink"))
+			require.NoError(t, err)
+			n, err := object.Download(t.Context(), s, "a/"+key, file)
+			require.NoError(t, err)
+			require.Equal(t, int64(len(want)), n)
+			require.NoError(t, file.Close())
+			got, err := os.ReadFile(file.Name())
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, got), "%q: got %d bytes, want %d", key, len(got), len(want))
+		}
+		_, err := object.Download(t.Context(), s, "a/"+key, brokenSink{})
+		require.ErrorIs(t, err, errBrokenSink)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := object.Download(ctx, s, "a/small", brokenSink{})
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = object.Download(t.Context(), s, "a/absent", brokenSink{})
+	require.ErrorIs(t, err, object.ErrNotFound)
+	_, err = object.Download(t.Context(), s, "../a/small", brokenSink{})
+	require.ErrorIs(t, err, object.ErrBadKey)
+}
+
+var errBrokenSink = errors.New("objecttest: the sink takes nothing")
+
+// brokenSink is a sink that takes no bytes.
+type brokenSink struct{}
+
+func (brokenSink) Truncate(int64) error { return nil }
+
+func (brokenSink) WriteAt([]byte, int64) (int, error) { return 0, errBrokenSink }

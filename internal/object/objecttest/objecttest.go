@@ -5,6 +5,7 @@ package objecttest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) object.Store) {
 	laws := map[string]func(*testing.T, object.Store){
 		"ReadGivesWhatPutWrote":               readGivesWhatPutWrote,
 		"RangesAreCutAtTheEnd":                rangesAreCutAtTheEnd,
+		"RangesOfALargeObjectAreItsBytes":     rangesOfALargeObject,
 		"AbsentKeyIsNotFound":                 absentKeyIsNotFound,
 		"PutReplaces":                         putReplaces,
 		"PutIfAbsentKeepsTheFirst":            putIfAbsentKeepsTheFirst,
@@ -42,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) object.Store) {
 		"WritersOfEqualBytesAllSucceed":       equalWritersSucceed,
 		"ReadersNeverSeeAPart":                readersNeverSeeAPart,
 		"LocalGivesTheBytes":                  localGivesTheBytes,
+		"DownloadGivesTheWholeObject":         downloadGivesTheObject,
 	}
 	for name, law := range laws {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) object.Store) {
 func readGivesWhatPutWrote(t *testing.T, s object.Store) {
 	t.Helper()
 	for key, body := range map[string][]byte{
-		"a": []byte("some bytes"), "b/c": {}, "b/d/e": {0, 255, '\r', '\n'}, "big": bytes.Repeat([]byte("0123456789abcdef"), 5<<16),
+		"a": []byte("some bytes"), "b/c": {}, "b/d/e": {0, 255, '\r', '\n'}, "big": large(),
 	} {
 		require.NoError(t, s.Put(t.Context(), key, body))
 		requireBody(t, s, key, body)
@@ -96,6 +99,53 @@ func rangesAreCutAtTheEnd(t *testing.T, s object.Store) {
 	}
 	_, err := s.Read(t.Context(), "k", -1, 1)
 	require.Error(t, err)
+}
+
+// partBytes is the least that S3 takes as a part of an object. A store that transfers large objects in parts is held to the
+// law with parts of this size.
+const partBytes = 5 << 20
+
+// large gives a body of more than one part, in which no place looks like another.
+func large() []byte {
+	body := make([]byte, 0, partBytes+100_000)
+	for n := uint64(0); len(body) < cap(body); n++ {
+		body = binary.BigEndian.AppendUint64(body, n*0x9e3779b97f4a7c15)
+	}
+	return body
+}
+
+func rangesOfALargeObject(t *testing.T, s object.Store) {
+	t.Helper()
+	body := large()
+	size := int64(len(body))
+	require.NoError(t, s.PutIfAbsent(t.Context(), "k", body))
+	require.NoError(t, s.PutIfAbsent(t.Context(), "k", body), "its own again")
+	other := slices.Clone(body)
+	other[size-1]++
+	require.ErrorIs(t, s.PutIfAbsent(t.Context(), "k", other), object.ErrExists)
+	for _, c := range []struct{ offset, length int64 }{
+		{0, -1},
+		{0, size},
+		{0, size + 1},
+		{1, -1},
+		{3, partBytes + 50_000},
+		{partBytes - 1, 3},
+		{partBytes, partBytes},
+		{partBytes + 1, -1},
+		{size - 1, 10},
+		{size, -1},
+		{size + 1, partBytes + 1},
+	} {
+		want := body[min(c.offset, size):]
+		if c.length >= 0 {
+			want = want[:min(c.length, int64(len(want)))]
+		}
+		got, err := s.Read(t.Context(), "k", c.offset, c.length)
+		require.NoError(t, err, "%+v", c)
+		require.True(t, bytes.Equal(want, got), "%+v: got %d bytes, want %d", c, len(got), len(want))
+	}
+	require.NoError(t, s.Put(t.Context(), "k", other))
+	requireBody(t, s, "k", other)
 }
 
 func absentKeyIsNotFound(t *testing.T, s object.Store) {

@@ -33,30 +33,30 @@ type S3 struct {
 
 // StartS3 starts versitygw, found by VARVE_VERSITYGW or else in PATH, on a free port of the loopback interface, and ends it
 // with the test. Where there is none the test is skipped, but fails if CI is true.
-func StartS3(t *testing.T) S3 {
-	t.Helper()
+func StartS3(tb testing.TB) S3 {
+	tb.Helper()
 	binary, err := exec.LookPath(cmp.Or(os.Getenv("VARVE_VERSITYGW"), "versitygw"))
 	if err != nil {
 		const advice = "no S3 server: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0, or set VARVE_VERSITYGW to its path"
 		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s: %v", advice, err)
+			tb.Fatalf("%s: %v", advice, err)
 		}
-		t.Skipf("%s: %v", advice, err)
+		tb.Skipf("%s: %v", advice, err)
 	}
-	dir := t.TempDir()
+	dir := tb.TempDir()
 	s := S3{dir: filepath.Join(dir, "buckets"), buckets: &atomic.Int64{}}
 	sidecar := filepath.Join(dir, "sidecar") // needs no extended attributes of the file system
-	require.NoError(t, os.Mkdir(s.dir, 0o700))
-	require.NoError(t, os.Mkdir(sidecar, 0o700))
+	require.NoError(tb, os.Mkdir(s.dir, 0o700))
+	require.NoError(tb, os.Mkdir(sidecar, 0o700))
 	const tries = 5 // another process may take the free port first
 	for range tries {
-		address := freeAddress(t)
+		address := freeAddress(tb)
 		s.Endpoint = "http://" + address
-		if err = start(t, address, binary, s.dir, sidecar); err == nil {
+		if err = start(tb, address, binary, s.dir, sidecar); err == nil {
 			return s
 		}
 	}
-	t.Fatalf("start %s: %v", binary, err)
+	tb.Fatalf("start %s: %v", binary, err)
 	return S3{}
 }
 
@@ -66,27 +66,27 @@ func (s S3) Config() s3store.Config {
 }
 
 // NewBucket makes an empty bucket and gives its name.
-func (s S3) NewBucket(t *testing.T) string {
-	t.Helper()
+func (s S3) NewBucket(tb testing.TB) string {
+	tb.Helper()
 	name := fmt.Sprintf("bucket-%d", s.buckets.Add(1))
-	require.NoError(t, os.Mkdir(filepath.Join(s.dir, name), 0o700)) // the server's buckets are folders
+	require.NoError(tb, os.Mkdir(filepath.Join(s.dir, name), 0o700)) // the server's buckets are folders
 	return name
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	defer func() { require.NoError(tb, l.Close()) }()
 	return l.Addr().String()
 }
 
 // start starts the server and waits until it listens. What ends it is the cleanup, when the test's context is gone already.
-func start(t *testing.T, address, binary, dir, sidecar string) error {
-	t.Helper()
+func start(tb testing.TB, address, binary, dir, sidecar string) error {
+	tb.Helper()
 	var log bytes.Buffer
 	//nolint:gosec // the binary is the developer's choice
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary,
+	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), binary,
 		"--access", "A", "--secret", "S", "--port", address, "--quiet", "--keep-alive", "posix", "--sidecar", sidecar, dir)
 	cmd.Env = environment()
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -102,11 +102,11 @@ func start(t *testing.T, address, binary, dir, sidecar string) error {
 		_ = cmd.Process.Kill() // it may have ended by itself
 		<-ended
 	}
-	if err := listening(t.Context(), address, ended); err != nil {
+	if err := listening(tb.Context(), address, ended); err != nil {
 		stop()
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(log.String()))
 	}
-	t.Cleanup(stop)
+	tb.Cleanup(stop)
 	return nil
 }
 

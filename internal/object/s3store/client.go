@@ -3,6 +3,7 @@ package s3store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -37,14 +38,37 @@ type Config struct {
 	Attempts int
 	// ReadOnly opens the store to be read: not even a probe is written, and puts and deletes are refused. Default false.
 	ReadOnly bool
-	// AnswerTimeout is how long the server may take to begin its answer. Default a minute.
+	// AnswerTimeout is how long the server may take to begin its answer, and send nothing in the midst of a body. Default a
+	// minute.
 	AnswerTimeout time.Duration
+	// Requests is how many requests of the store run at once at most; the others wait. Default 32.
+	Requests int
+	// PartBytes is the size of the parts in which an object larger than it is read and written. S3 takes no parts below
+	// 5 MiB. Default 16 MiB.
+	PartBytes int64
+}
+
+// Validate says which fields no store can be opened with.
+func (c Config) Validate() error {
+	var all []error
+	if c.Bucket == "" {
+		all = append(all, errors.New("bucket: empty"))
+	}
+	if c.Requests < 0 {
+		all = append(all, fmt.Errorf("requests: %d is negative", c.Requests))
+	}
+	if c.PartBytes < 0 {
+		all = append(all, fmt.Errorf("part bytes: %d is negative", c.PartBytes))
+	}
+	return errors.Join(all...)
 }
 
 // WithDefaults gives a copy with the defaults filled in that do not depend on the environment.
 func (c Config) WithDefaults() Config {
 	c.Attempts = cmp.Or(c.Attempts, 8)
 	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, time.Minute)
+	c.Requests = cmp.Or(c.Requests, 32)
+	c.PartBytes = cmp.Or(c.PartBytes, 16<<20)
 	return c
 }
 
@@ -55,7 +79,7 @@ func newClient(ctx context.Context, c Config) (*s3.Client, error) {
 	})
 	load := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(transport),
-		config.WithRetryer(func() aws.Retryer { return newRetryer(c.Attempts) }),
+		config.WithRetryer(func() aws.Retryer { return newRetryer(c.Attempts, http.StatusConflict) }),
 	}
 	if c.Region != "" {
 		load = append(load, config.WithRegion(c.Region))
@@ -71,6 +95,7 @@ func newClient(ctx context.Context, c Config) (*s3.Client, error) {
 		return nil, fmt.Errorf("%w: no credentials: %w", object.ErrDenied, err)
 	}
 	return s3.NewFromConfig(sdk, func(o *s3.Options) {
+		o.HTTPClient = newLimited(transport, c.Requests)
 		o.UsePathStyle = c.PathStyle
 		o.DisableLogOutputChecksumValidationSkipped = true
 		if c.Endpoint != "" {
@@ -83,14 +108,16 @@ func newClient(ctx context.Context, c Config) (*s3.Client, error) {
 	}), nil
 }
 
-// newRetryer sends a request again after what the SDK holds to be passing, and after 409, by which S3 says that it had
-// another request for the key at the same time, not that the key is taken.
-func newRetryer(attempts int) aws.Retryer {
+// newRetryer sends a request again after what the SDK holds to be passing, and after the statuses of passing, such as 409,
+// by which S3 says that it had another request for the key at the same time, not that the key is taken.
+func newRetryer(attempts int, passing ...int) aws.Retryer {
 	const first, most = 50 * time.Millisecond, 5 * time.Second
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
 		o.RateLimiter = ratelimit.None // a bucket of tokens shared by all requests would make one's fate depend on others
-		o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusConflict: {}}})
+		for _, status := range passing {
+			o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{status: {}}})
+		}
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
 			ceiling := min(first<<min(attempt, 10), most)
 			return ceiling/2 + rand.N(ceiling/2+1), nil //nolint:gosec // jitter is no secret

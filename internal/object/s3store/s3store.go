@@ -2,16 +2,13 @@
 package s3store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"net/http"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -19,15 +16,24 @@ import (
 	"varve/internal/object"
 )
 
-// maxTries bounds how often a body cut short is asked for again, and a put that lost to an object which then went away.
-const maxTries = 4
+const (
+	// maxTries bounds how often a body cut short is asked for again, a read begins anew of an object that was replaced
+	// meanwhile, and a put that lost to an object which then went away.
+	maxTries = 4
+	// partsAtOnce is how many parts of one object are on their way at once, and so in memory.
+	partsAtOnce = 4
+)
 
 // Store is a bucket, or the keys of it below a prefix. Make one with Open.
 type Store struct {
-	client   *s3.Client
-	bucket   string
-	prefix   string // "" or ending in a slash
-	readOnly bool   // puts and deletes are refused
+	client        *s3.Client
+	bucket        string
+	prefix        string // "" or ending in a slash
+	partBytes     int64
+	attempts      int
+	answerTimeout time.Duration
+	readOnly      bool // puts and deletes are refused
+	parts         *parts
 }
 
 // Open gives the store in a bucket, which must exist. It tries two conditional puts on a key of its own below the prefix,
@@ -42,8 +48,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 }
 
 func open(ctx context.Context, c Config) (*Store, error) {
-	if c.Bucket == "" {
-		return nil, errors.New("bucket: empty")
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
 	prefix := strings.Trim(c.Prefix, "/")
 	if prefix != "" {
@@ -52,11 +58,15 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		}
 		prefix += "/"
 	}
-	client, err := newClient(ctx, c.WithDefaults())
+	c = c.WithDefaults()
+	client, err := newClient(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, bucket: c.Bucket, prefix: prefix, readOnly: c.ReadOnly}
+	s := &Store{
+		client: client, bucket: c.Bucket, prefix: prefix, partBytes: c.PartBytes, attempts: c.Attempts,
+		answerTimeout: c.AnswerTimeout, parts: newParts(), readOnly: c.ReadOnly,
+	}
 	if s.readOnly {
 		if err := s.lists(ctx); err != nil {
 			return nil, err
@@ -91,125 +101,6 @@ func (s *Store) writable() error {
 		return fmt.Errorf("%w: the bucket was opened to be read", object.ErrDenied)
 	}
 	return nil
-}
-
-// Read gets the object, or a range of it, again where the body is cut short.
-func (s *Store) Read(ctx context.Context, key string, offset, length int64) ([]byte, error) {
-	if err := object.CheckKey(key); err != nil {
-		return nil, fmt.Errorf("read %q: %w", key, err)
-	}
-	if offset < 0 {
-		return nil, fmt.Errorf("read %q: negative offset %d", key, offset)
-	}
-	var body []byte
-	var err error
-	for range maxTries {
-		var cut bool
-		if body, cut, err = s.get(ctx, key, offset, length); !cut || ctx.Err() != nil {
-			break
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", key, err)
-	}
-	return body, nil
-}
-
-// get makes one request; cut says that its answer broke off.
-func (s *Store) get(ctx context.Context, key string, offset, length int64) (body []byte, cut bool, err error) {
-	if length == 0 { // no such range exists; and the answer to a HEAD does not say what it is that was not found
-		_, cut, err = s.get(ctx, key, 0, 1)
-		return []byte{}, cut, err
-	}
-	in := &s3.GetObjectInput{Bucket: &s.bucket, Key: s.key(key)}
-	if offset > 0 || length > 0 {
-		in.Range = aws.String(byteRange(offset, length))
-	}
-	out, err := s.client.GetObject(ctx, in)
-	if status(err) == http.StatusRequestedRangeNotSatisfiable {
-		return []byte{}, false, nil // the object ends before the range begins
-	}
-	if err != nil {
-		return nil, false, mapped(err)
-	}
-	body, err = readAll(out)
-	if err != nil {
-		return nil, true, fmt.Errorf("%w: body cut short: %w", object.ErrUnavailable, err)
-	}
-	if in.Range != nil && out.ContentRange == nil { // a server may leave the range unheeded
-		body = body[min(offset, int64(len(body))):]
-		if length >= 0 && length < int64(len(body)) {
-			body = body[:length]
-		}
-	}
-	return body, false, nil
-}
-
-func byteRange(offset, length int64) string {
-	r := "bytes=" + strconv.FormatInt(offset, 10) + "-"
-	if last := offset + length - 1; length > 0 && last >= offset { // else it goes beyond every object
-		r += strconv.FormatInt(last, 10)
-	}
-	return r
-}
-
-func readAll(out *s3.GetObjectOutput) (body []byte, err error) {
-	defer func() { err = errors.Join(err, out.Body.Close()) }()
-	if out.ContentLength == nil || *out.ContentLength < 0 {
-		return io.ReadAll(out.Body)
-	}
-	body = make([]byte, *out.ContentLength)
-	_, err = io.ReadFull(out.Body, body)
-	if err != nil {
-		return nil, err
-	}
-	_, err = io.Copy(io.Discard, out.Body) // the end of the body is where its checksum is verified
-	return body, err
-}
-
-// Put writes the object in one request.
-func (s *Store) Put(ctx context.Context, key string, body []byte) error {
-	if err := cmp.Or(object.CheckKey(key), s.writable()); err != nil {
-		return fmt.Errorf("put %q: %w", key, err)
-	}
-	_, err := s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: s.key(key), Body: bytes.NewReader(body)})
-	if err != nil {
-		return fmt.Errorf("put %q: %w", key, mapped(err))
-	}
-	return nil
-}
-
-// PutIfAbsent puts under the condition that nothing has the key.
-func (s *Store) PutIfAbsent(ctx context.Context, key string, body []byte) error {
-	if err := cmp.Or(object.CheckKey(key), s.writable()); err != nil {
-		return fmt.Errorf("put %q: %w", key, err)
-	}
-	if err := s.putIfAbsent(ctx, key, body); err != nil {
-		return fmt.Errorf("put %q: %w", key, err)
-	}
-	return nil
-}
-
-func (s *Store) putIfAbsent(ctx context.Context, key string, body []byte) error {
-	for range maxTries {
-		_, err := s.client.PutObject(ctx, &s3.PutObjectInput{
-			Bucket: &s.bucket, Key: s.key(key), Body: bytes.NewReader(body), IfNoneMatch: aws.String("*"),
-		})
-		if status(err) != http.StatusPreconditionFailed {
-			return mapped(err)
-		}
-		// The client resends a put whose answer was lost, and then finds its own object there.
-		have, err := s.Read(ctx, key, 0, -1)
-		switch {
-		case err == nil && bytes.Equal(have, body):
-			return nil
-		case err == nil:
-			return object.ErrExists
-		case !errors.Is(err, object.ErrNotFound):
-			return err
-		}
-	}
-	return fmt.Errorf("%w: it was there and gone, again and again", object.ErrUnavailable)
 }
 
 // List gives page after page.

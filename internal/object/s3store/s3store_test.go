@@ -25,16 +25,21 @@ import (
 	"varve/internal/object/s3store"
 )
 
+// leastPart is the least that S3 takes as a part of an object.
+const leastPart = 5 << 20
+
 func TestObeysTheLawOfStores(t *testing.T) {
 	t.Parallel()
 	server := objecttest.StartS3(t)
-	for name, prefix := range map[string]string{"Bucket": "", "Prefix": "some/where"} {
+	for name, change := range map[string]s3store.Config{
+		"Bucket": {}, "PrefixInPartsOneRequestAtATime": {Prefix: "some/where", PartBytes: leastPart, Requests: 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			objecttest.Run(t, func(t *testing.T) object.Store {
 				t.Helper()
 				c := server.Config()
-				c.Bucket, c.Prefix = server.NewBucket(t), prefix
+				c.Bucket, c.Prefix, c.PartBytes, c.Requests = server.NewBucket(t), change.Prefix, change.PartBytes, change.Requests
 				return open(t, c)
 			})
 		})
@@ -77,7 +82,9 @@ func TestListGoesOnAfterTheFirstPage(t *testing.T) {
 
 // disturbed gives a store that reaches a real server through a proxy, and the switch that makes the proxy do as meddle
 // says; meddle tells whether it answered itself.
-func disturbed(t *testing.T, meddle func(w http.ResponseWriter, r *http.Request, forward http.Handler) bool) (*s3store.Store, *atomic.Bool) {
+func disturbed(
+	t *testing.T, meddle func(w http.ResponseWriter, r *http.Request, forward http.Handler) bool, change ...func(*s3store.Config),
+) (*s3store.Store, *atomic.Bool) {
 	t.Helper()
 	server := objecttest.StartS3(t)
 	target, err := url.Parse(server.Endpoint)
@@ -95,6 +102,9 @@ func disturbed(t *testing.T, meddle func(w http.ResponseWriter, r *http.Request,
 	t.Cleanup(proxy.Close)
 	c := server.Config()
 	c.Endpoint, c.Bucket, c.Attempts = proxy.URL, server.NewBucket(t), 4
+	for _, f := range change {
+		f(&c)
+	}
 	return open(t, c), on
 }
 
