@@ -75,7 +75,8 @@ func root() *cobra.Command {
 	cmd.PersistentFlags().BoolVarP(&o.verbose, "verbose", "v", false, "tell each stage on standard error, as JSON")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{cause: err} })
 	cmd.CompletionOptions.DisableDefaultCmd = true
-	cmd.AddCommand(initCommand(), newCommand(&o), demoCommand(&o), devCommand(&o), workerCommand(&o), contractCommand(&o), runCommand(&o), catCommand(&o), queryCommand(&o))
+	cmd.AddCommand(initCommand(), newCommand(&o), demoCommand(&o), devCommand(&o), workerCommand(&o), contractCommand(&o), tableCommand(&o),
+		runCommand(&o), catCommand(&o), queryCommand(&o))
 	return cmd
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -14,72 +13,97 @@ import (
 	"time"
 
 	"varve/internal/columnar"
-	"varve/internal/value"
 )
 
-// lastCheckpointName is the file of the log that names a checkpoint.
-const lastCheckpointName = "_last_checkpoint"
+// defaultCheckpointInterval is how many versions apart checkpoints are where delta.checkpointInterval does not say.
+const defaultCheckpointInterval = 10
 
-// lastCheckpointJSON is what it holds.
-type lastCheckpointJSON struct {
-	Version       int64 `json:"version"`
-	Size          int64 `json:"size"`
-	SizeInBytes   int64 `json:"sizeInBytes"`
-	NumOfAddFiles int64 `json:"numOfAddFiles"`
-}
-
-// The defaults of table properties.
-const (
-	defaultCheckpointInterval = 10
-	defaultFileRetention      = 7 * 24 * time.Hour
-)
-
-// checkpointAfter makes the checkpoint that is due after a commit, if one is. The commit stands whatever comes of it:
-// a checkpoint only saves readers work, and the next one due makes up for it.
+// checkpointAfter makes what is due after a commit: the version's checksum and, now and then, its checkpoint, after which
+// the expired part of the log goes. The commit stands whatever comes of it: these only save readers work, and the next
+// ones due make up for it.
 func (t Table) checkpointAfter(ctx context.Context, version int64, m Metadata) {
 	interval, err := strconv.ParseInt(m.Configuration["delta.checkpointInterval"], 10, 64)
 	if err != nil || interval < 1 {
 		interval = defaultCheckpointInterval
 	}
-	if version > 0 && version%interval == 0 {
-		_ = t.Checkpoint(ctx, version) // see above
+	if version == 0 || version%interval != 0 {
+		_ = t.checksumAfter(ctx, version) // see above
+		return
+	}
+	snapshot, err := t.checkpoint(ctx, version)
+	if err == nil {
+		_, _ = t.cleanLog(ctx, snapshot) // see above
 	}
 }
 
-// Checkpoint writes the classic checkpoint of a version, and names it in _last_checkpoint unless that names a newer one.
+// Checkpoint writes the classic checkpoint of a version with its checksum, and names it in _last_checkpoint unless that
+// names a newer one. PROTOCOL.md, Checkpoints.
 func (t Table) Checkpoint(ctx context.Context, v int64) error {
+	_, err := t.checkpoint(ctx, v)
+	return err
+}
+
+// checkpoint is Checkpoint that gives the snapshot that it read.
+func (t Table) checkpoint(ctx context.Context, v int64) (*Snapshot, error) {
 	snapshot, err := t.Version(ctx, v)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	actions := snapshot.reconciled(t.now())
-	columns := checkpointColumns()
+	if err := snapshot.checkUpkeep(); err != nil {
+		return nil, err
+	}
+	w := newCheckpointWriter(snapshot)
 	var body bytes.Buffer
 	o := columnar.WriteOptions{StatsColumns: []string{}}
-	if _, err := columnar.Write(&body, columns, checkpointRows(columns, actions), o); err != nil {
-		return fmt.Errorf("delta table %q: checkpoint of version %d: %w", t.Root, v, err)
+	if _, err := columnar.Write(&body, w.columns, w.rows(snapshot.reconciled(t.now())), o); err != nil {
+		return nil, fmt.Errorf("delta table %q: checkpoint of version %d: %w", t.Root, v, err)
 	}
 	name := logName{kind: classicCheckpoint, version: v}
 	if err := t.Store.Put(ctx, join(t.Root, logDir, name.String()), body.Bytes()); err != nil {
-		return fmt.Errorf("delta table %q: checkpoint of version %d: %w", t.Root, v, err)
+		return nil, fmt.Errorf("delta table %q: checkpoint of version %d: %w", t.Root, v, err)
 	}
-	if t.lastCheckpoint(ctx) > v {
-		return nil
+	hint := lastCheckpointJSON{
+		Version: v, Size: w.written, SizeInBytes: int64(body.Len()), NumOfAddFiles: int64(len(snapshot.files)),
 	}
-	hint, err := json.Marshal(lastCheckpointJSON{
-		Version: v, Size: int64(len(actions)), SizeInBytes: int64(body.Len()), NumOfAddFiles: int64(len(snapshot.files)),
-	})
-	if err != nil {
-		return err
+	if err := t.nameCheckpoint(ctx, hint, w.columns); err != nil {
+		return nil, fmt.Errorf("delta table %q: name checkpoint of version %d: %w", t.Root, v, err)
 	}
-	if err := t.Store.Put(ctx, join(t.Root, logDir, lastCheckpointName), hint); err != nil {
-		return fmt.Errorf("delta table %q: name checkpoint of version %d: %w", t.Root, v, err)
+	return snapshot, t.putChecksum(ctx, v, snapshot.Checksum())
+}
+
+// checkUpkeep tells whether a table's log may be rewritten: not where a feature that this package never heard of might have
+// put something there that a rewrite loses, nor where a catalog has the say.
+func (s *Snapshot) checkUpkeep() error {
+	refuse := func(what string) error {
+		return &UnsupportedError{Table: s.table.Root, Feature: what, Write: true}
+	}
+	p := s.state.protocol
+	if p.MinWriterVersion > featureWriter {
+		return refuse("minWriterVersion " + strconv.Itoa(p.MinWriterVersion))
+	}
+	for _, name := range p.WriterFeatures {
+		if f, ok := featureNamed(name); !ok || f.managed {
+			return refuse("feature " + strconv.Quote(name))
+		}
 	}
 	return nil
 }
 
 // reconciled gives the actions of a checkpoint. PROTOCOL.md, Action Reconciliation and Checkpoints.
-func (s *Snapshot) reconciled(now time.Time) []action {
+func (s *Snapshot) reconciled(now time.Time) iter.Seq[action] {
+	return func(yield func(action) bool) {
+		for _, part := range []iter.Seq[action]{s.describing(), s.adds(), s.tombstones(now)} {
+			for a := range part {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// describing gives the actions of a checkpoint that are not of files.
+func (s *Snapshot) describing() iter.Seq[action] {
 	actions := []action{{Protocol: s.state.protocol}, {Metadata: s.state.metadata}}
 	for _, appID := range slices.Sorted(maps.Keys(s.state.txns)) {
 		txn := s.state.txns[appID]
@@ -90,126 +114,38 @@ func (s *Snapshot) reconciled(now time.Time) []action {
 			actions = append(actions, action{DomainMetadata: &domain})
 		}
 	}
-	for _, a := range s.files {
-		a.DataChange = false
-		actions = append(actions, action{Add: &a})
-	}
-	oldest := now.Add(-s.state.metadata.fileRetention()).UnixMilli()
-	removed := slices.SortedFunc(maps.Keys(s.state.removed), func(a, b fileKey) int {
-		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.vector, b.vector))
-	})
-	for _, key := range removed {
-		if r := s.state.removed[key]; r.DeletionTimestamp > oldest {
-			r.DataChange, r.Stats, r.Tags = false, "", nil
-			actions = append(actions, action{Remove: &r})
-		}
-	}
-	return actions
+	return slices.Values(actions)
 }
 
-// fileRetention is how long removed files are remembered.
-func (m Metadata) fileRetention() time.Duration {
-	fields := strings.Fields(strings.ToLower(m.Configuration["delta.deletedFileRetentionDuration"]))
-	if len(fields) == 3 && fields[0] == "interval" {
-		fields = fields[1:]
-	}
-	if len(fields) != 2 {
-		return defaultFileRetention
-	}
-	units := map[string]time.Duration{
-		"week": 7 * 24 * time.Hour, "day": 24 * time.Hour, "hour": time.Hour, "minute": time.Minute, "second": time.Second,
-		"millisecond": time.Millisecond,
-	}
-	n, err := strconv.ParseInt(fields[0], 10, 32)
-	unit, ok := units[strings.TrimSuffix(fields[1], "s")]
-	if err != nil || !ok || n < 0 {
-		return defaultFileRetention
-	}
-	return time.Duration(n) * unit
-}
-
-// checkpointColumns is the columns of a checkpoint that this package writes: those it reads, but for V2's.
-func checkpointColumns() value.Schema {
-	return slices.DeleteFunc(checkpointSchema(), func(f value.Field) bool { return f.Name == "sidecar" })
-}
-
-// checkpointRows makes a row of each action, by way of the protocol's JSON.
-func checkpointRows(columns value.Schema, actions []action) iter.Seq2[value.Row, error] {
-	return func(yield func(value.Row, error) bool) {
-		for _, a := range actions {
-			row, err := rowOf(columns, a)
-			if !yield(row, err) || err != nil {
+// adds gives the live files as a checkpoint has them.
+func (s *Snapshot) adds() iter.Seq[action] {
+	return func(yield func(action) bool) {
+		for _, a := range s.files {
+			a.DataChange = false
+			if !yield(action{Add: &a}) {
 				return
 			}
 		}
 	}
 }
 
-// rowOf makes a row of an action.
-func rowOf(columns value.Schema, a action) (value.Row, error) {
-	raw, err := json.Marshal(a)
-	if err != nil {
-		return nil, err
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var members map[string]any
-	if err := dec.Decode(&members); err != nil {
-		return nil, err
-	}
-	row := make(value.Row, len(columns))
-	for i, f := range columns {
-		if row[i], err = fromForm(f.Type, members[f.Name]); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-	}
-	return row, nil
-}
-
-// fromForm is jsonForm the other way.
-func fromForm(t value.Type, form any) (value.Value, error) {
-	switch form := form.(type) {
-	case nil:
-		return nil, nil //nolint:nilnil // nil is the null value
-	case map[string]any:
-		if t.Kind == value.MapKind {
-			return mapFromForm(t, form)
-		}
-		out := make(value.Struct, len(t.Fields))
-		for i, f := range t.Fields {
-			v, err := fromForm(f.Type, form[f.Name])
-			if err != nil {
-				return nil, err
+// tombstones gives the removals that are not expired, ordered. Where the retention is not understood none is.
+func (s *Snapshot) tombstones(now time.Time) iter.Seq[action] {
+	retention, err := s.state.metadata.fileRetention()
+	oldest := now.Add(-retention).UnixMilli()
+	keys := slices.SortedFunc(maps.Keys(s.state.removed), func(a, b fileKey) int {
+		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.vector, b.vector))
+	})
+	return func(yield func(action) bool) {
+		for _, key := range keys {
+			r := s.state.removed[key]
+			if err == nil && r.DeletionTimestamp <= oldest {
+				continue
 			}
-			out[i] = value.Member{Name: f.Name, Value: v}
-		}
-		return out, nil
-	case []any:
-		out := make(value.List, len(form))
-		for i, e := range form {
-			v, err := fromForm(*t.Elem, e)
-			if err != nil {
-				return nil, err
+			r.DataChange, r.Stats, r.Tags = false, "", nil
+			if !yield(action{Remove: &r}) {
+				return
 			}
-			out[i] = v
 		}
-		return out, nil
-	case json.Number:
-		return form.Int64()
-	default: // text and booleans are values as they are
-		return form, nil
 	}
-}
-
-// mapFromForm makes a map, its keys in order.
-func mapFromForm(t value.Type, form map[string]any) (value.Value, error) {
-	out := make(value.Map, 0, len(form))
-	for _, key := range slices.Sorted(maps.Keys(form)) {
-		v, err := fromForm(*t.Elem, form[key])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, value.Entry{Key: key, Value: v})
-	}
-	return out, nil
 }

@@ -2,7 +2,6 @@ package delta
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,19 +92,6 @@ func (t Table) noVersion(version int64) error {
 func (t Table) exists(ctx context.Context) bool {
 	files, err := t.listLog(ctx, 0, noVersion)
 	return err == nil && len(files) > 0
-}
-
-// lastCheckpoint gives the version that _last_checkpoint names, or noVersion.
-func (t Table) lastCheckpoint(ctx context.Context) int64 {
-	body, err := t.Store.Read(ctx, join(t.Root, logDir, lastCheckpointName), 0, -1)
-	if err != nil {
-		return noVersion
-	}
-	hint := lastCheckpointJSON{Version: noVersion}
-	if json.Unmarshal(body, &hint) != nil {
-		return noVersion
-	}
-	return hint.Version
 }
 
 // listLog lists the files of the log from a version on, up to another one unless that is noVersion.

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -244,7 +245,8 @@ func TestADeathAtAnyOperationIsMadeUp(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			f := prepared()
 			f.DieAt(n, after)
-			require.ErrorIs(t, ledger.Record(t.Context(), f, second), objecttest.ErrDead, "operation %d, after %t", n, after)
+			err := ledger.Record(t.Context(), f, second) // nil where only a checksum of the log fell victim
+			require.True(t, err == nil || errors.Is(err, objecttest.ErrDead), "operation %d, after %t: %v", n, after, err)
 			f.Reset()
 			runs, err := ledger.Runs(t.Context(), f, "")
 			require.NoError(t, err)
