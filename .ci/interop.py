@@ -44,13 +44,18 @@ def read_polars(path):
     return polars.scan_delta(str(path)).collect().to_arrow()
 
 
-def duckdb_reader():
+def duckdb_connection():
     """DuckDB with the extension that came as a package: nothing is downloaded."""
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true", "autoinstall_known_extensions": "false"})
     package = pathlib.Path(duckdb_extension_delta.__file__).parent
     extension = package / "extensions" / f"v{duckdb.__version__}" / "delta.duckdb_extension"
     connection.load_extension(str(extension))
     connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def duckdb_reader():
+    connection = duckdb_connection()
     return lambda path: connection.execute("SELECT * FROM delta_scan(?)", [str(path)]).to_arrow_table()
 
 
