@@ -63,17 +63,14 @@ func append1by1(ctx context.Context, task string) error {
 		return err
 	}
 	table := delta.At(store, "raced")
+	version := int64(0)
 	for n := range o.Commits {
-		snap, err := table.Latest(ctx)
-		if err != nil {
-			return err
-		}
 		add, err := table.WriteFile(ctx, delta.FileOptions{Schema: raced()}, rowsOf(value.Row{o.Writer, n}))
 		if err != nil {
 			return err
 		}
 		c := delta.Commit{ID: uuid.NewString(), Operation: "WRITE", Adds: []delta.Add{add}, BlindAppend: true}
-		if _, err := table.Commit(ctx, snap.Version(), c); err != nil {
+		if version, err = table.Commit(ctx, version, c); err != nil {
 			return err
 		}
 	}
