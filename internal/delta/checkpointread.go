@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 	"path"
 	"strconv"
+
+	"golang.org/x/sync/errgroup"
 
 	"varve/internal/columnar"
 	"varve/internal/value"
@@ -62,18 +65,54 @@ func (t Table) readActions(ctx context.Context, key string, size int64) ([]actio
 		return nil, err
 	}
 	columns := withParsedStats(checkpointSchema(), f.Schema())
-	var actions []action
-	for row, err := range f.Rows(columnar.ReadOptions{Columns: columns}) {
-		if err != nil {
-			return actions, err
+	rows := make(chan []value.Row, 2)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(rows)
+		return produce(ctx, f.Rows(columnar.ReadOptions{Columns: columns}), rows)
+	})
+	const believed = 1 << 20 // rows, before any is read
+	actions := make([]action, 0, min(f.NumRows(), believed))
+	group.Go(func() error {
+		for batch := range rows {
+			for _, row := range batch {
+				a, err := actionOf(columns, row)
+				if err != nil {
+					return err
+				}
+				actions = append(actions, a)
+			}
 		}
-		a, err := actionOf(columns, row)
-		if err != nil {
-			return actions, err
+		return nil
+	})
+	err = group.Wait()
+	return actions, err
+}
+
+// produce hands rows on in batches, so that one processor may read while another works on what was read.
+func produce(ctx context.Context, rows iter.Seq2[value.Row, error], to chan<- []value.Row) error {
+	const many = 1024
+	batch := make([]value.Row, 0, many)
+	send := func() error {
+		select {
+		case to <- batch:
+			batch = make([]value.Row, 0, many)
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		actions = append(actions, a)
 	}
-	return actions, nil
+	for row, err := range rows {
+		if err != nil {
+			return errors.Join(send(), err)
+		}
+		if batch = append(batch, row); len(batch) == many {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+	}
+	return send()
 }
 
 // actionOf makes an action of a row of a checkpoint. Files, of which there are many, are made of their members; all else goes

@@ -16,6 +16,9 @@ func join(root string, below ...string) string {
 // filePath turns the path of an action into the file's, relative to the table's root: percent-decoded once, in clean
 // form. What is not below the root is refused.
 func filePath(raw string) (string, error) {
+	if isPlain(raw) {
+		return raw, nil
+	}
 	if strings.HasPrefix(raw, "/") || hasScheme(raw) {
 		return "", &UnsupportedError{Feature: "an absolute file path"}
 	}
@@ -33,6 +36,26 @@ func filePath(raw string) (string, error) {
 		return "", errors.New("path names no file of the table")
 	}
 	return clean, nil
+}
+
+// isPlain tells at a glance that a path, as nearly all are, is the file's as it stands: segments of letters, digits and a few
+// signs, none of which begins with a point.
+func isPlain(raw string) bool {
+	begins := true // a segment
+	for i := range len(raw) {
+		switch c := raw[i]; {
+		case c == '/' || c == '.':
+			if begins {
+				return false
+			}
+			begins = c == '/'
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '=':
+			begins = false
+		default:
+			return false
+		}
+	}
+	return !begins
 }
 
 // hasScheme tells whether a path is an absolute URI. RFC 2396, 3.1.

@@ -177,13 +177,15 @@ func (t Table) finish(seg segment, s *state) (*Snapshot, error) {
 	case s.metadata == nil:
 		return nil, t.corrupt(seg.version, place, errors.New("no metaData"))
 	}
-	files := slices.SortedFunc(maps.Values(s.files), func(a, b Add) int { return strings.Compare(a.Path, b.Path) })
-	for i, a := range files {
-		if _, err := filePath(a.Path); err != nil {
-			return nil, t.corrupt(seg.version, a.Path, err)
+	keys := slices.SortedFunc(maps.Keys(s.files), func(a, b fileKey) int { return strings.Compare(a.path, b.path) })
+	files := make([]Add, len(keys))
+	for i, key := range keys {
+		files[i] = s.files[key]
+		if _, err := filePath(files[i].Path); err != nil {
+			return nil, t.corrupt(seg.version, files[i].Path, err)
 		}
-		if i > 0 && keyOf(a.Path, nil) == keyOf(files[i-1].Path, nil) {
-			return nil, t.corrupt(seg.version, a.Path, errors.New("in the table twice"))
+		if i > 0 && key.path == keys[i-1].path {
+			return nil, t.corrupt(seg.version, files[i].Path, errors.New("in the table twice"))
 		}
 	}
 	snapshot := &Snapshot{table: t, version: seg.version, state: s, files: files, at: seg.modified}
