@@ -24,6 +24,9 @@ func bronzeNames() []string {
 	return []string{"_batch", "_file", "_row", "_day", "_landed_at", "_raw"}
 }
 
+// IsName says whether text may be the name of a dataset: a letter, then letters, digits and _.
+func IsName(text string) bool { return identifier.MatchString(text) }
+
 // IsTableName says whether text is the name of a table, layer.name, whoever owns it.
 func IsTableName(text string) bool {
 	layer, name, ok := strings.Cut(text, ".")

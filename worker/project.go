@@ -108,13 +108,29 @@ func withCache(ctx context.Context, warehouse object.Store, dir string, settings
 	})
 }
 
-// Contracts reads every contract of the project. All problems of all files are one error.
+// Contracts reads every contract of the project. All problems of all files are one error; the contracts that are right come
+// beside it.
 func (p *Project) Contracts(ctx context.Context) ([]schemas.Contract, error) {
+	files, err := p.contracts(ctx)
+	out := make([]schemas.Contract, len(files))
+	for i, f := range files {
+		out[i] = f.contract
+	}
+	return out, err
+}
+
+// contractFile is a contract with the file that it stands in, below the project's folder.
+type contractFile struct {
+	path     string
+	contract schemas.Contract
+}
+
+func (p *Project) contracts(ctx context.Context) ([]contractFile, error) {
 	files, err := p.files("datasets", ".yaml", ".yml", ".sql")
 	if err != nil {
 		return nil, err
 	}
-	var out []schemas.Contract
+	var out []contractFile
 	var all []error
 	for _, f := range files {
 		if filepath.Ext(f) == ".sql" {
@@ -126,9 +142,10 @@ func (p *Project) Contracts(ctx context.Context) ([]schemas.Contract, error) {
 			all = append(all, err)
 			continue
 		}
-		out = append(out, c)
+		out = append(out, contractFile{path: f, contract: c})
 	}
-	return out, errors.Join(append(all, clash(out))...)
+	out, err = apart(out)
+	return out, errors.Join(append(all, err)...)
 }
 
 // contract reads one file and holds it against both halves of the rules: shape and SQL.
@@ -151,23 +168,33 @@ func (p *Project) contract(ctx context.Context, file string) (schemas.Contract, 
 	return c, nil
 }
 
-// clash says which datasets and targets stand in more than one contract.
-func clash(contracts []schemas.Contract) error {
-	owner := map[string]string{}
+// apart leaves out contracts that have a dataset or a target in common, which is the error. Names that differ only by case
+// are the same: some stores know no other.
+func apart(files []contractFile) ([]contractFile, error) {
+	owners := map[string][]string{} // the paths, by what they own
+	for _, f := range files {
+		own := make([]string, 0, 1+len(f.contract.Targets))
+		own = append(own, fmt.Sprintf("dataset %q", strings.ToLower(f.contract.Dataset)))
+		for _, t := range f.contract.Targets {
+			own = append(own, fmt.Sprintf("table %q", strings.ToLower(t.Table)))
+		}
+		for _, name := range own {
+			owners[name] = append(owners[name], f.path)
+		}
+	}
+	clashing := map[string]bool{}
 	var all []error
-	take := func(kind, name, dataset string) {
-		if other, taken := owner[kind+name]; taken {
-			all = append(all, fmt.Errorf("%s %q is in the contracts of %q and %q: it may have one owner", kind, name, other, dataset))
+	for _, name := range slices.Sorted(maps.Keys(owners)) {
+		paths := owners[name]
+		if len(paths) == 1 {
+			continue
 		}
-		owner[kind+name] = dataset
-	}
-	for _, c := range contracts {
-		take("dataset", c.Dataset, c.Dataset)
-		for _, t := range c.Targets {
-			take("table", t.Table, c.Dataset)
+		all = append(all, fmt.Errorf("%s: %s is in each of them, and may have one owner", strings.Join(paths, ", "), name))
+		for _, path := range paths {
+			clashing[path] = true
 		}
 	}
-	return errors.Join(all...)
+	return slices.DeleteFunc(files, func(f contractFile) bool { return clashing[f.path] }), errors.Join(all...)
 }
 
 // Models reads every SQL model of the project, by table name: the file's name without .sql.
@@ -185,6 +212,9 @@ func (p *Project) Models() (map[string]string, error) {
 		body, err := os.ReadFile(filepath.Join(p.Dir, f)) //nolint:gosec // a file of the user's project
 		if err != nil {
 			return nil, fmt.Errorf("read a model: %w", err)
+		}
+		if strings.TrimSpace(string(body)) == "" {
+			return nil, fmt.Errorf("%s: it is empty; write a query, or remove the file to withdraw the model", f)
 		}
 		out[table] = string(body)
 	}
@@ -210,38 +240,43 @@ func (p *Project) files(folder string, ends ...string) ([]string, error) {
 }
 
 // Publish publishes every contract and model of the project that differs from its newest publication. show is told what
-// is about to change, before it does.
+// is about to change, before it does. What is wrong is one error and is not published; it keeps nothing else from being so,
+// and the contracts that are right come beside it.
 func (p *Project) Publish(ctx context.Context, show func(line string)) ([]schemas.Published, error) {
-	contracts, err := p.Contracts(ctx)
-	if err != nil {
-		return nil, err
+	files, err := p.contracts(ctx)
+	all := []error{err}
+	var out []schemas.Published
+	for _, f := range files {
+		published, err := p.publish(ctx, f.contract, show)
+		if err != nil {
+			all = append(all, schemas.InFile(err, f.path))
+			continue
+		}
+		out = append(out, published)
 	}
 	models, err := p.Models()
 	if err != nil {
-		return nil, err
+		return out, errors.Join(append(all, err)...)
 	}
-	var out []schemas.Published
-	for _, c := range contracts {
-		preview, err := stage.PreviewContract(ctx, p.Engine.Warehouse, c)
-		if err != nil {
-			return nil, err
-		}
-		if preview.New {
-			show(fmt.Sprintf("contract %s: publishing number %d", c.Dataset, preview.Published.Number))
-			for _, change := range preview.Changes {
-				show("  " + change.String())
-			}
-			for _, warning := range c.Warnings {
-				show("  " + warning.String())
-			}
-		}
-		done, err := stage.PublishContract(ctx, p.Engine.Warehouse, c)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, done.Published)
+	return out, errors.Join(append(all, p.publishModels(ctx, models, show))...)
+}
+
+func (p *Project) publish(ctx context.Context, c schemas.Contract, show func(line string)) (schemas.Published, error) {
+	preview, err := stage.PreviewContract(ctx, p.Engine.Warehouse, c)
+	if err != nil {
+		return schemas.Published{}, err
 	}
-	return out, p.publishModels(ctx, models, show)
+	if preview.New {
+		show(fmt.Sprintf("contract %s: publishing number %d", c.Dataset, preview.Published.Number))
+		for _, change := range preview.Changes {
+			show("  " + change.String())
+		}
+		for _, warning := range c.Warnings {
+			show("  " + warning.String())
+		}
+	}
+	done, err := stage.PublishContract(ctx, p.Engine.Warehouse, c)
+	return done.Published, err
 }
 
 // Preview shows what Publish would change, and changes nothing.
@@ -269,10 +304,12 @@ func (p *Project) Published(ctx context.Context) ([]schemas.Published, error) {
 
 // publishModels publishes the models that changed and withdraws those whose files are gone.
 func (p *Project) publishModels(ctx context.Context, models map[string]string, show func(line string)) error {
+	var all []error
 	for _, table := range slices.Sorted(maps.Keys(models)) {
 		changed, err := p.Engine.PublishModel(ctx, table, models[table])
 		if err != nil {
-			return err
+			all = append(all, fmt.Errorf("models/%s.sql: %w", table, err))
+			continue
 		}
 		if changed {
 			show("model " + table + ": published")
@@ -280,16 +317,16 @@ func (p *Project) publishModels(ctx context.Context, models map[string]string, s
 	}
 	published, err := stage.Models(ctx, p.Engine.Warehouse)
 	if err != nil {
-		return err
+		return errors.Join(append(all, err)...)
 	}
 	for _, table := range published {
 		if _, there := models[table]; there {
 			continue
 		}
 		if _, err := p.Engine.PublishModel(ctx, table, ""); err != nil {
-			return err
+			return errors.Join(append(all, err)...)
 		}
 		show("model " + table + ": withdrawn, its table stays as it is")
 	}
-	return nil
+	return errors.Join(all...)
 }

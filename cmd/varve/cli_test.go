@@ -175,8 +175,8 @@ func TestFaultsAreOneClearSentence(t *testing.T) {
 		"no source folder":        {[]string{"-C", dir, "run", "customer", "--day", "2030-01-01"}, 1, []string{"customer/2030-01-01"}},
 		"a file out of reach":     {[]string{"-C", outside, "run", "customer", "--day", "2026-05-05"}, 1, []string{"b.json"}},
 		"unknown dataset":         {[]string{"-C", dir, "run", "custmer", "--day", "2026-01-05"}, 1, []string{"custmer", "customer"}},
-		"a contract with errors":  {[]string{"-C", wrong, "run", "customer", "--day", "2026-01-05"}, 1, []string{"wrong.yaml: line 2", "sorce", "source", "keys"}},
-		"a bad SQL expression":    {[]string{"-C", nosql, "run", "customer", "--day", "2026-01-05"}, 1, []string{"nosql.yaml", "opp", "op"}},
+		"a contract with errors":  {[]string{"-C", wrong, "run", "wrong", "--day", "2026-01-05"}, 1, []string{"wrong.yaml: line 2", "sorce", "source", "keys"}},
+		"a bad SQL expression":    {[]string{"-C", nosql, "run", "nosql", "--day", "2026-01-05"}, 1, []string{"nosql.yaml", "opp", "op"}},
 		"a port in use":           {[]string{"-C", busy, "dev"}, 1, []string{"port " + port, "in use"}},
 		"no project":              {[]string{"-C", t.TempDir(), "dev"}, 1, []string{"varve.yaml", "varve init"}},
 		"no Temporal":             {[]string{"-C", alone, "worker"}, 1, []string{"no Temporal service"}},
@@ -420,4 +420,21 @@ func TestCommandsOfThePagesWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOneWrongFileStopsNothingElse has a typo in another dataset's contract.
+func TestOneWrongFileStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	must(t, "init", filepath.Join(dir, "p"))
+	dir = filepath.Join(dir, "p")
+	write(t, "dataset: other\nfoo: 1\n", filepath.Join(dir, "datasets", "other.yaml"))
+	write(t, "SELECT * FROM silver.customer_now, silver.customer_current", filepath.Join(dir, "models", "gold.typo.sql"))
+	out := must(t, "-C", dir, "run", "customer", "--day", "2026-01-05")
+	for _, want := range []string{"is at version 0", "gold.typo waits for silver.customer_now: it was not made"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the run does not say %q:\n%s", want, out)
+		}
+	}
+	must(t, "-C", dir, "run", "customer", "--day", "2026-01-05", "--dry-run")
 }

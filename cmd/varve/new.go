@@ -25,6 +25,9 @@ func newCommand(o *options) *cobra.Command {
 			if len(files) == 0 {
 				return &usageError{cause: errors.New("name the files to read with --from")}
 			}
+			if !schemas.IsName(args[0]) {
+				return &usageError{cause: fmt.Errorf("dataset %q: a name is a letter, then letters, digits and _", args[0])}
+			}
 			found, err := source.Infer(cmd.Context(), files...)
 			if err != nil {
 				return fmt.Errorf("new %s: %w", args[0], err)

@@ -14,6 +14,7 @@ import (
 	"varve/internal/merge"
 	"varve/internal/stage"
 	"varve/internal/value"
+	"varve/schemas"
 	"varve/worker"
 )
 
@@ -40,9 +41,12 @@ func runCommand(o *options) *cobra.Command {
 			if dry {
 				return dryRun(cmd, p, in)
 			}
-			if _, err := p.Publish(cmd.Context(), func(line string) { fmt.Fprintln(out, line) }); err != nil {
+			published, err := p.Publish(cmd.Context(), func(line string) { fmt.Fprintln(out, line) })
+			own := slices.ContainsFunc(published, func(c schemas.Published) bool { return c.Contract.Dataset == in.Dataset })
+			if err != nil && !own {
 				return err
 			}
+			notPublished(cmd.ErrOrStderr(), err)
 			result, err := p.Engine.Day(cmd.Context(), in)
 			if err != nil {
 				return err
@@ -71,14 +75,22 @@ func report(w io.Writer, r stage.DayResult) {
 	if r.Normalized.Quarantined > 0 {
 		fmt.Fprintf(w, "  %d records went to quarantine: varve cat quarantine.%s\n", r.Normalized.Quarantined, r.Run.Dataset)
 	}
+	for _, name := range slices.Sorted(maps.Keys(r.Normalized.Unknown)) {
+		fmt.Fprintf(w, "  %d records have a field %q, and the contract has no column of that name\n", r.Normalized.Unknown[name], name)
+	}
+	for _, line := range r.Waiting {
+		fmt.Fprintf(w, "  model %s: it was not made\n", line)
+	}
 }
 
 func dryRun(cmd *cobra.Command, p *worker.Project, in stage.DayRequest) error {
 	out := cmd.OutOrStdout()
 	contracts, err := p.Contracts(cmd.Context())
-	if err != nil {
+	own := slices.ContainsFunc(contracts, func(c schemas.Contract) bool { return c.Dataset == in.Dataset })
+	if err != nil && !own {
 		return err
 	}
+	notPublished(cmd.ErrOrStderr(), err)
 	result, forecasts, err := p.Engine.DryRun(cmd.Context(), in, contracts)
 	if err != nil {
 		return err

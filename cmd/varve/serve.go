@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,17 +37,19 @@ func devCommand(o *options) *cobra.Command {
 				return err
 			}
 			seen := fingerprint(p.Dir)
-			if err := publish(cmd.Context(), out, p, nil); err != nil {
-				return err
+			published := publish(cmd.Context(), out, p, nil)
+			if published != nil && cmd.Context().Err() != nil {
+				return published
 			}
 			s, err := worker.Serve(cmd.Context(), p.Config(o.log()), p.Engine)
 			if err != nil {
 				return err
 			}
-			if err := publish(cmd.Context(), out, p, s); err != nil {
-				return errors.Join(err, s.Stop())
+			if published = publish(cmd.Context(), out, p, s); published != nil && cmd.Context().Err() != nil {
+				return errors.Join(published, s.Stop())
 			}
 			announce(out, s)
+			notPublished(out, published)
 			err = stay(cmd.Context(), s, lookAgain, saved(cmd.Context(), out, p, s, seen))
 			return errors.Join(err, s.Stop())
 		},
@@ -63,11 +66,25 @@ func announce(w io.Writer, s *worker.Service) {
 
 // publish publishes what changed, and sets the schedules to it where a service runs.
 func publish(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Service) error {
-	contracts, err := p.Publish(ctx, func(line string) { fmt.Fprintln(w, line) })
-	if err != nil || s == nil {
+	_, err := p.Publish(ctx, func(line string) { fmt.Fprintln(w, line) })
+	if s == nil {
 		return err
 	}
-	return s.Schedules(ctx, contracts)
+	contracts, listErr := p.Published(ctx)
+	if listErr == nil {
+		listErr = s.Schedules(ctx, contracts)
+	}
+	return errors.Join(err, listErr)
+}
+
+// notPublished tells what is wrong in the project's files, a line a fault. What was published before stays in force.
+func notPublished(w io.Writer, err error) {
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(w, "not published: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 }
 
 // saved gives the function that publishes contracts and models when their files are not any more what was seen. A change with
@@ -80,7 +97,7 @@ func saved(ctx context.Context, w io.Writer, p *worker.Project, s *worker.Servic
 		}
 		seen = now
 		if err := publish(ctx, w, p, s); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(w, "not published: %v\n", err)
+			notPublished(w, err)
 		}
 	}
 }

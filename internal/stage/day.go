@@ -131,7 +131,7 @@ func (e *Engine) Normalize(ctx context.Context, in NormalizeRequest) (Normalized
 	if err != nil {
 		return Normalized{}, fmt.Errorf("normalize %s: %w", in.Run.Dataset, err)
 	}
-	out := Normalized{ChangeSet: cs.Key(), Records: cs.Records, Events: cs.Events, Quarantined: cs.Quarantined}
+	out := Normalized{ChangeSet: cs.Key(), Records: cs.Records, Events: cs.Events, Quarantined: cs.Quarantined, Unknown: some(cs.Unknown)}
 	for _, b := range open {
 		out.Files += int64(len(b.Files))
 	}
@@ -159,6 +159,17 @@ func numbers(batches []source.Batch) []int64 {
 	out := make([]int64, len(batches))
 	for i, b := range batches {
 		out[i] = b.Number
+	}
+	return out
+}
+
+// some gives the first names of many: a payload is not to grow with what a source makes up.
+func some(counts map[string]int64) map[string]int64 {
+	const most = 20
+	names := slices.Sorted(maps.Keys(counts))
+	out := make(map[string]int64, min(most, len(names)))
+	for _, name := range names[:min(most, len(names))] {
+		out[name] = counts[name]
 	}
 	return out
 }
@@ -323,6 +334,8 @@ type DayResult struct {
 	Landed Landed
 	// Normalized counts what of it was new to some target.
 	Normalized Normalized
+	// Waiting are models that were not made, each with the table that is not there yet.
+	Waiting []string
 	// Counts are by name; a target's have its name and a dot before theirs.
 	Counts map[string]int64
 	// Versions are those of the tables that the run committed or found, by table.
@@ -389,6 +402,7 @@ func (e *Engine) day(ctx context.Context, in DayRequest) (DayResult, error) {
 	}
 	models, err := e.Publish(ctx, PublishRequest{Run: out.Run, Versions: out.Versions})
 	maps.Copy(out.Versions, models.Versions)
+	out.Waiting = models.Waiting
 	return out, err
 }
 

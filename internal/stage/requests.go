@@ -57,6 +57,8 @@ type Normalized struct {
 	Records     int64 `json:"records"`
 	Events      int64 `json:"events"`
 	Quarantined int64 `json:"quarantined"`
+	// Unknown counts the records that have a field of a name which no column has, by that name; some names, where there are many.
+	Unknown map[string]int64 `json:"unknown,omitempty"`
 }
 
 // PrepareRequest asks for the new files of one target.
