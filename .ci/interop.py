@@ -146,4 +146,6 @@ def main(warehouse, out):
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    status = main(sys.argv[1], sys.argv[2])
+    sys.stdout.flush()
+    os._exit(status)  # the engines' threads may abort an interpreter that ends while they run

@@ -298,3 +298,4 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     main(sys.argv[1])
+    os._exit(0)  # the threads of the engines may abort an interpreter that ends while they run

@@ -79,12 +79,13 @@ func append1by1(ctx context.Context, task string) error {
 
 // readRaced is an outside engine's view: rows, different rows, and the version.
 const readRaced = `
-import json, sys
+import json, os, sys
 import deltalake
 order = json.loads(sys.argv[1])
 t = deltalake.DeltaTable(sys.argv[2], storage_options=order.get("options"))
 rows = t.to_pyarrow_table().to_pylist()
-print(json.dumps([len(rows), len({(r["writer"], r["n"]) for r in rows}), t.version()]))
+print(json.dumps([len(rows), len({(r["writer"], r["n"]) for r in rows}), t.version()]), flush=True)
+os._exit(0)  # its threads abort an interpreter that ends while they run
 `
 
 // TestWritersOfManyProcessesLoseNothing has 16 processes append to one table at once. An outside engine finds the rows of

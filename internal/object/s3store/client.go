@@ -111,7 +111,6 @@ func newClient(ctx context.Context, c Config) (*s3.Client, error) {
 // newRetryer sends a request again after what the SDK holds to be passing, and after the statuses of passing, such as 409,
 // by which S3 says that it had another request for the key at the same time, not that the key is taken.
 func newRetryer(attempts int, passing ...int) aws.Retryer {
-	const first, most = 50 * time.Millisecond, 5 * time.Second
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
 		o.RateLimiter = ratelimit.None // a bucket of tokens shared by all requests would make one's fate depend on others
@@ -119,8 +118,14 @@ func newRetryer(attempts int, passing ...int) aws.Retryer {
 			o.Retryables = append(o.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{status: {}}})
 		}
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-			ceiling := min(first<<min(attempt, 10), most)
-			return ceiling/2 + rand.N(ceiling/2+1), nil //nolint:gosec // jitter is no secret
+			return backoff(attempt), nil
 		})
 	})
+}
+
+// backoff is how long to wait before a request is sent again: twice as long each time, up to a limit, less some jitter.
+func backoff(attempt int) time.Duration {
+	const first, most = 50 * time.Millisecond, 5 * time.Second
+	ceiling := min(first<<min(attempt, 10), most)
+	return ceiling/2 + rand.N(ceiling/2+1) //nolint:gosec // jitter is no secret
 }

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxTries bounds how often a body cut short is asked for again, a read begins anew of an object that was replaced
-	// meanwhile, and a put that lost to an object which then went away.
+	// maxTries bounds how often a body cut short is asked for again, and a read begins anew of an object that was replaced
+	// meanwhile.
 	maxTries = 4
 	// partsAtOnce is how many parts of one object are on their way at once, and so in memory.
 	partsAtOnce = 4

@@ -143,6 +143,24 @@ func TestPutWhoseAnswerIsLostIsOnesOwn(t *testing.T) {
 	require.Equal(t, "mine", string(body))
 }
 
+// TestKeyThatIsTakenBeforeItsObjectIsSeenIsWaitedFor has a server say that a key is taken while it does not show the object
+// yet, as versitygw does between its writing of an object's metadata and of the object.
+func TestKeyThatIsTakenBeforeItsObjectIsSeenIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	hidden := refuse(http.StatusNotFound, "NoSuchKey")
+	var asked atomic.Int64
+	s, on := disturbed(t, times(5, http.MethodGet, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		asked.Add(1)
+		hidden(w, r, forward)
+	}), func(c *s3store.Config) { c.Attempts = 7 })
+	require.NoError(t, s.PutIfAbsent(t.Context(), "a", []byte("theirs")))
+	on.Store(true)
+	start := time.Now()
+	require.ErrorIs(t, s.PutIfAbsent(t.Context(), "a", []byte("mine")), object.ErrExists)
+	require.EqualValues(t, 5, asked.Load())
+	require.Greater(t, time.Since(start), 500*time.Millisecond, "it was asked again at once")
+}
+
 func TestPassingTroubleIsRiddenOut(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(http.ResponseWriter, *http.Request, http.Handler){

@@ -63,13 +63,19 @@ func (s *Store) put(ctx context.Context, key string, body []byte, ifAbsent bool)
 	return s.settle(ctx, key, body, ifAbsent, inParts)
 }
 
-// settle sends the body until it is known what became of it.
+// settle sends the body until it is known what became of it. It waits between its tries: a server may say that the key is
+// taken some time before it shows by what.
 func (s *Store) settle(ctx context.Context, key string, body []byte, ifAbsent, inParts bool) error {
 	send := s.putOnce
 	if inParts {
 		send = s.upload
 	}
-	for range maxTries {
+	for try := range s.attempts {
+		if try > 0 {
+			if err := pause(ctx, try); err != nil {
+				return err
+			}
+		}
 		err := send(ctx, key, body, ifAbsent)
 		switch {
 		case inParts && status(err) == http.StatusConflict && ctx.Err() == nil:
@@ -90,7 +96,19 @@ func (s *Store) settle(ctx context.Context, key string, body []byte, ifAbsent, i
 			return err
 		}
 	}
-	return fmt.Errorf("%w: other writers came between, again and again", object.ErrUnavailable)
+	return fmt.Errorf("%w: the key is taken and nothing is there, or parts are lost, in %d tries", object.ErrUnavailable, s.attempts)
+}
+
+// pause waits as long as the client does before it sends a request again.
+func pause(ctx context.Context, try int) error {
+	timer := time.NewTimer(backoff(try))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // putOnce puts in one request.
