@@ -2,7 +2,10 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -102,6 +105,22 @@ func TestFreePortsAreTakenWhereTheUsualOnesAreInUse(t *testing.T) {
 	require.NotEqual(t, embedded.UsualPort, portOf(t, s.Address))
 	require.NotEqual(t, embedded.UsualUIPort, portOf(t, s.UI[len("http://"):]))
 	requireAnswer(t.Context(), t, s)
+}
+
+// TestUIShowsTheService asks for the page and, by the page's way, for the service's namespace.
+func TestUIShowsTheService(t *testing.T) {
+	t.Parallel()
+	s := start(t, embedded.Options{File: state(t), Namespace: "crm"})
+	for path, want := range map[string]string{"/": "<html", "/api/v1/namespaces/crm": `"crm"`} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.UI+path, http.NoBody)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, errors.Join(err, answer.Body.Close()))
+		require.Equal(t, http.StatusOK, answer.StatusCode, path)
+		require.Contains(t, string(body), want, path)
+	}
 }
 
 func TestSecondServerOnTheSameStateIsRefused(t *testing.T) {

@@ -29,6 +29,13 @@ func (p *port) release() {
 	}
 }
 
+// take gives the listener that keeps the port, which is the caller's then.
+func (p *port) take() net.Listener {
+	l := p.guard
+	p.guard = nil
+	return l
+}
+
 // ports are those of a service's parts, the frontend's first, and of the UI.
 type ports struct {
 	service []*port

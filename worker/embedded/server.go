@@ -10,11 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
-	"time"
 
-	"github.com/temporalio/ui-server/v2/server"
-	uiconfig "github.com/temporalio/ui-server/v2/server/config"
-	"github.com/temporalio/ui-server/v2/server/server_options"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/temporal"
@@ -65,8 +61,7 @@ type Server struct {
 	SetAside string
 
 	service temporal.Server
-	ui      *server.Server
-	ended   chan error
+	ui      *webUI
 	unlock  func() error
 }
 
@@ -77,7 +72,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{unlock: unlock, ended: make(chan error, 1)}
+	s := &Server{unlock: unlock}
 	if s.SetAside, err = setAsideOlder(o.File); err != nil {
 		return nil, errors.Join(fmt.Errorf("start Temporal: %w", err), unlock())
 	}
@@ -110,42 +105,14 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if s.service, err = service(settings, o.Log); err != nil {
 		return fmt.Errorf("start Temporal: %w", err)
 	}
-	s.ui = ui(s.Address, ports.ui.number, o.Namespace)
-	ports.ui.release()
-	go func() { s.ended <- s.ui.Start() }()
-	if err := answering(ctx, address(ports.ui.number)); err != nil {
-		return errors.Join(fmt.Errorf("start the Temporal UI: %w", err), s.end())
+	if s.ui, err = startUI(ports.ui.take(), s.Address, o.Namespace); err != nil {
+		return errors.Join(err, s.service.Stop())
 	}
 	return nil
 }
 
 // Stop ends both. The state stays in the file.
-func (s *Server) Stop() error { return errors.Join(s.end(), s.unlock()) }
-
-func (s *Server) end() error {
-	s.ui.Stop()
-	return errors.Join(<-s.ended, s.service.Stop())
-}
-
-// answering waits until something listens.
-func answering(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var dialer net.Dialer
-		conn, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-tick.C:
-		}
-	}
-}
+func (s *Server) Stop() error { return errors.Join(s.ui.stop(), s.service.Stop(), s.unlock()) }
 
 // service makes and starts the service. One that cannot be made has started nothing; the ports that it took by then it keeps
 // until the process ends, so another try takes others.
@@ -189,14 +156,6 @@ func fatal(do func() error) (err error) {
 		}
 	}()
 	return do()
-}
-
-func ui(address string, port int, namespace string) *server.Server {
-	c := &uiconfig.Config{
-		TemporalGRPCAddress: address, Host: Host, Port: port, EnableUI: true, DefaultNamespace: namespace,
-		DisableNewsFetch: true, HideLogs: true, CORS: uiconfig.CORS{CookieInsecure: true},
-	}
-	return server.NewServer(server_options.WithConfigProvider(c))
 }
 
 // address is a port on the only host.
