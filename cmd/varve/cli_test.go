@@ -187,6 +187,10 @@ func TestFaultsAreOneClearSentence(t *testing.T) {
 		"unknown verb":            {[]string{"rnu"}, 2, []string{"rnu"}},
 		"unknown part of a verb":  {[]string{"contract", "pblish"}, 2, []string{"contract"}},
 		"no version before 0":     {[]string{"-C", dir, "cat", "--version", "-1", "ops.runs"}, 2, []string{"--version -1"}},
+		"two questions":           {[]string{"-C", ran, "cat", "--version", "1", "--changes", "0..", "ops.runs"}, 2, []string{"--version", "--changes"}},
+		"no range of versions":    {[]string{"-C", ran, "cat", "--changes", "1-2", "ops.runs"}, 2, []string{"3..7"}},
+		"a range backwards":       {[]string{"-C", ran, "cat", "--changes", "2..1", "ops.runs"}, 2, []string{"ends before"}},
+		"no change data feed":     {[]string{"-C", ran, "cat", "--changes", "0..", "silver.customer_current"}, 1, []string{"delta.enableChangeDataFeed", "version 0"}},
 		"unknown version":         {[]string{"-C", ran, "cat", "--version", "99", "silver.customer_current"}, 1, []string{"99"}},
 		"no dataset":              {[]string{"run"}, 2, []string{"varve run"}},
 		"a day that is none":      {[]string{"-C", dir, "run", "customer", "--day", "yesterday"}, 2, []string{"yesterday"}},
@@ -386,6 +390,20 @@ func TestCatPrintsTablesOfOthers(t *testing.T) {
 		if !sameJSON(t, got, strings.Split(strings.TrimSpace(string(want)), "\n")) {
 			t.Errorf("%s: the rows differ", table)
 		}
+	}
+	changes := strings.Split(strings.TrimSpace(must(t, "cat", "--changes", "1..2", "--json", filepath.Join(corpus, "cdf-table", "delta"))), "\n")
+	for _, line := range changes {
+		for _, part := range []string{`"id":`, `"_change_type":"update_p`, `"_commit_version":`, `"_commit_timestamp":"20`} {
+			if !strings.Contains(line, part) {
+				t.Errorf("a change lacks %s: %s", part, line)
+			}
+		}
+	}
+	if len(changes) == 0 || len(changes)%2 == 1 {
+		t.Errorf("%d changes of updates", len(changes))
+	}
+	if all := must(t, "cat", "--changes", "0..", filepath.Join(corpus, "cdf-table", "delta")); strings.Count(all, "\n") != 24 {
+		t.Errorf("not 23 changes and their names:\n%s", all)
 	}
 	first := must(t, "cat", "--version", "0", "--json", filepath.Join(corpus, "multi-part-checkpoint", "delta"))
 	if n := strings.Count(first, "\n"); n != 1 {

@@ -54,6 +54,16 @@ type Remove struct {
 	DefaultRowCommitVersion *int64             `json:"defaultRowCommitVersion,omitempty"`
 }
 
+// ChangeFile says that a file has rows that a commit changed, in a table with a change data feed. It is no part of the table.
+// Its JSON is the protocol's cdc action.
+type ChangeFile struct {
+	Path            string             `json:"path"`
+	PartitionValues map[string]*string `json:"partitionValues"`
+	Size            int64              `json:"size"`
+	DataChange      bool               `json:"dataChange"` // always false
+	Tags            map[string]string  `json:"tags,omitzero"`
+}
+
 // RemoveOf is the removal of a file at a time.
 func RemoveOf(a Add, now time.Time, dataChange bool) Remove {
 	return Remove{
@@ -135,6 +145,7 @@ func (c commitInfo) number(name string) (int64, bool) {
 type action struct {
 	Add            *Add            `json:"add,omitempty"`
 	Remove         *Remove         `json:"remove,omitempty"`
+	CDC            *ChangeFile     `json:"cdc,omitempty"`
 	Metadata       *Metadata       `json:"metaData,omitempty"`
 	Protocol       *Protocol       `json:"protocol,omitempty"`
 	Txn            *Txn            `json:"txn,omitempty"`
@@ -150,6 +161,8 @@ func (a action) check() error {
 		return errors.New("add without a path")
 	case a.Remove != nil && a.Remove.Path == "":
 		return errors.New("remove without a path")
+	case a.CDC != nil && a.CDC.Path == "":
+		return errors.New("cdc without a path")
 	case a.Protocol != nil && (a.Protocol.MinReaderVersion < 1 || a.Protocol.MinWriterVersion < 1):
 		return errors.New("protocol without versions")
 	case a.Txn != nil && a.Txn.AppID == "":

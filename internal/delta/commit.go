@@ -30,6 +30,9 @@ type Commit struct {
 	Txns     []Txn     `json:"txns,omitempty"`
 	Adds     []Add     `json:"adds,omitempty"`
 	Removes  []Remove  `json:"removes,omitempty"`
+	// Changes are the rows that the commit changes, where the table has a change data feed and they do not follow from Adds
+	// and Removes.
+	Changes []ChangeFile `json:"changes,omitempty"`
 	// BlindAppend says that nothing of the table was read: the commit may follow any other.
 	BlindAppend bool `json:"blind_append,omitempty"`
 	// ReadTxns are the AppIDs whose Txn was read.
@@ -152,9 +155,13 @@ func (t Table) checkFiles(p Protocol, m Metadata, c Commit) error {
 		if m.flag("delta.appendOnly") {
 			return fmt.Errorf("delta table %q: %w", t.Root, ErrAppendOnly)
 		}
-		if m.flag("delta.enableChangeDataFeed") {
-			return &UnsupportedError{Table: t.Root, Feature: "removal of rows under a change data feed", Write: true}
+	}
+	if err := c.checkChanges(m); err != nil {
+		if unsupported, ok := errors.AsType[*UnsupportedError](err); ok {
+			unsupported.Table = t.Root
+			return unsupported
 		}
+		return fmt.Errorf("delta table %q: %w", t.Root, err)
 	}
 	seen := map[string]bool{}
 	for _, a := range c.Adds {
@@ -333,6 +340,12 @@ func (t Table) encode(readVersion int64, c Commit) ([]byte, error) {
 	}
 	for _, r := range c.Removes {
 		lines = append(lines, action{Remove: &r})
+	}
+	for _, file := range c.Changes {
+		if file.PartitionValues == nil {
+			file.PartitionValues = map[string]*string{}
+		}
+		lines = append(lines, action{CDC: &file})
 	}
 	for _, a := range c.Adds {
 		if a.PartitionValues == nil {

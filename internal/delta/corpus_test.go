@@ -37,6 +37,10 @@ type expectedTable struct {
 	NumFiles      int               `json:"numFiles"`
 	Txn           map[string]any    `json:"txn"`
 	RowsByVersion map[string]*int64 `json:"rowsByVersion"`
+	CDF           struct {
+		StartVersion int64 `json:"startVersion"`
+		Rows         int   `json:"rows"`
+	} `json:"cdf"`
 }
 
 // corpusTables lists the tables of the corpus.

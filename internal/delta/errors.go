@@ -64,3 +64,14 @@ type ConflictError struct {
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("delta table %q: conflict with version %d (%s): %s", e.Table, e.Version, e.Operation, e.Reason)
 }
+
+// NoChangeFeedError says that a table had no change data feed at a version.
+type NoChangeFeedError struct {
+	Table   string
+	Version int64
+}
+
+// Error names the table and the version.
+func (e *NoChangeFeedError) Error() string {
+	return fmt.Sprintf("delta table %q: version %d has no change data feed: %s is not true there", e.Table, e.Version, propertyChangeFeed)
+}

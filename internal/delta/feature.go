@@ -92,6 +92,9 @@ func (p Protocol) checkWrite(m Metadata) error {
 			return refuse("check constraint " + strconv.Quote(strings.TrimPrefix(property, "delta.constraints.")))
 		}
 	}
+	if err := m.checkFeed(p); err != nil {
+		return err
+	}
 	return m.checkColumns(p)
 }
 

@@ -86,22 +86,13 @@ func (s *Snapshot) readFile(ctx context.Context, a Add, columns, hidden value.Sc
 			yield(nil, err)
 			return
 		}
-		position := int64(0)
-		for stored, err := range layout.rows(f) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			position++
-			if deleted.has(position - 1) {
-				continue
-			}
-			if !yield(layout.row(stored), nil) {
+		for position, stored := range layout.positions(f, &err) {
+			if !deleted.has(position) && !yield(layout.row(stored), nil) {
 				return
 			}
 		}
-		if position != f.NumRows() {
-			yield(nil, fmt.Errorf("%d rows, not %d", position, f.NumRows()))
+		if err != nil {
+			yield(nil, err)
 		}
 	}
 }
@@ -145,6 +136,26 @@ func (s *Snapshot) layout(a Add, columns, hidden value.Schema) (layout, error) {
 		l.stored = append(l.stored, f)
 	}
 	return l, nil
+}
+
+// positions gives the stored part of all rows of a file by their positions, and sets err where that fails.
+func (l layout) positions(f *columnar.File, err *error) iter.Seq2[int64, value.Row] {
+	return func(yield func(int64, value.Row) bool) {
+		position := int64(0)
+		for stored, failed := range l.rows(f) {
+			if failed != nil {
+				*err = failed
+				return
+			}
+			if !yield(position, stored) {
+				return
+			}
+			position++
+		}
+		if position != f.NumRows() {
+			*err = fmt.Errorf("%d rows, not %d", position, f.NumRows())
+		}
+	}
 }
 
 // rows gives the stored part of a file's rows.

@@ -1,9 +1,7 @@
 package delta
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -224,27 +222,13 @@ func (k *retained) keepCommit(body []byte) error {
 			err = k.keepFile(a.Add.Path, a.Add.DeletionVector)
 		case a.Remove != nil:
 			err = k.keepFile(a.Remove.Path, a.Remove.DeletionVector)
+		case a.CDC != nil:
+			k.keepPath(a.CDC.Path)
 		case a.Txn != nil:
 			k.mark(*a.Txn)
 		}
 		if err != nil {
 			return err
-		}
-	}
-	for line := range bytes.Lines(body) {
-		if !bytes.Contains(line, []byte(`"cdc"`)) {
-			continue
-		}
-		var change struct {
-			CDC struct {
-				Path string `json:"path"`
-			} `json:"cdc"`
-		}
-		if err := json.Unmarshal(line, &change); err != nil {
-			return err
-		}
-		if change.CDC.Path != "" {
-			k.keepPath(change.CDC.Path)
 		}
 	}
 	return nil

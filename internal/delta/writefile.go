@@ -33,25 +33,35 @@ type FileOptions struct {
 // each column of Schema, then of Hidden; its values of partition columns are those of the partition. Until the action is
 // committed nobody sees the file.
 func (t Table) WriteFile(ctx context.Context, o FileOptions, rows iter.Seq2[value.Row, error]) (Add, error) {
-	w, err := newFileWriter(o)
+	name, w, stats, size, err := t.writeFile(ctx, o, o.Prefix, "part", rows)
 	if err != nil {
-		return Add{}, fmt.Errorf("delta table %q: %w", t.Root, err)
+		return Add{}, err
+	}
+	return Add{
+		Path: encodePath(name), PartitionValues: w.partition, Size: size, ModificationTime: t.now().UnixMilli(),
+		DataChange: true, Stats: statsJSON(w.stored, stats, o.Config),
+	}, nil
+}
+
+// writeFile writes rows into a new file below a folder and gives its path in the table.
+func (t Table) writeFile(ctx context.Context, o FileOptions, folder, kind string, rows iter.Seq2[value.Row, error]) (
+	name string, w fileWriter, stats columnar.Stats, size int64, err error,
+) {
+	if w, err = newFileWriter(o); err != nil {
+		return "", w, stats, 0, fmt.Errorf("delta table %q: %w", t.Root, err)
 	}
 	var body bytes.Buffer
-	stats, err := columnar.Write(&body, w.stored, w.check(rows), columnar.WriteOptions{
+	stats, err = columnar.Write(&body, w.stored, w.check(rows), columnar.WriteOptions{
 		Hidden: o.Hidden, StatsColumns: statsColumns(w.stored, o.Config),
 	})
 	if err != nil {
-		return Add{}, fmt.Errorf("delta table %q: write a file: %w", t.Root, err)
+		return "", w, stats, 0, fmt.Errorf("delta table %q: write a file: %w", t.Root, err)
 	}
-	name := join(o.Prefix, w.folder, "part-00000-"+uuid.NewString()+".c000.zstd.parquet")
+	name = join(folder, w.folder, kind+"-00000-"+uuid.NewString()+".c000.zstd.parquet")
 	if err := t.Store.PutIfAbsent(ctx, join(t.Root, name), body.Bytes()); err != nil {
-		return Add{}, fmt.Errorf("delta table %q: write %q: %w", t.Root, name, err)
+		return "", w, stats, 0, fmt.Errorf("delta table %q: write %q: %w", t.Root, name, err)
 	}
-	return Add{
-		Path: encodePath(name), PartitionValues: w.partition, Size: int64(body.Len()), ModificationTime: t.now().UnixMilli(),
-		DataChange: true, Stats: statsJSON(w.stored, stats, o.Config),
-	}, nil
+	return name, w, stats, int64(body.Len()), nil
 }
 
 // fileWriter is what a file's rows are checked against and cut down by.

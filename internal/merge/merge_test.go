@@ -467,18 +467,22 @@ func TestNewColumnsComeAndOthersAreRefused(t *testing.T) {
 	}
 }
 
+// number is a single upsert where column a is a number.
+func number(target merge.Target, id, seq, n int64) []merge.Event {
+	return []merge.Event{{Key: value.Row{id}, Event: scd.Event{
+		Seq: seq, Authored: target.Spec.Author(map[string]value.Value{"a": n, "b": nil}),
+	}}}
+}
+
 func TestWiderColumnRewritesEveryFileOnce(t *testing.T) {
 	t.Parallel()
 	store, base := memstore.New(), target(shape{})
 	base.Schema[1].Type, base.State.Columns[0].Type = value.Type{Kind: value.Integer}, value.Type{Kind: value.Integer}
-	number := func(id, n int64) []merge.Event {
-		return []merge.Event{{Key: value.Row{id}, Event: scd.Event{Seq: int64(1), Authored: base.Spec.Author(map[string]value.Value{"a": n, "b": nil})}}}
-	}
-	mustApply(t, store, base, 1, number(1, 1))
-	mustApply(t, store, base, 2, number(2, 2))
+	mustApply(t, store, base, 1, number(base, 1, 1, 1))
+	mustApply(t, store, base, 2, number(base, 2, 1, 2))
 	wider := target(shape{})
 	wider.Schema[1].Type, wider.State.Columns[0].Type = value.Type{Kind: value.Long}, value.Type{Kind: value.Long}
-	mustApply(t, store, wider, 3, number(3, 1<<40))
+	mustApply(t, store, wider, 3, number(wider, 3, 1, 1<<40))
 	snap, err := delta.At(store, base.Root).Latest(t.Context())
 	if err != nil {
 		t.Fatal(err)

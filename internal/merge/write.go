@@ -27,8 +27,11 @@ func (p *preparation) write(ctx context.Context) (*Plan, error) {
 	if p.snap != nil {
 		plan.ReadVersion = p.snap.Version()
 	}
-	fresh := p.diff(plan)
+	fresh, changes := p.diff(plan)
 	if err := p.dataFiles(ctx, plan, fresh); err != nil {
+		return nil, err
+	}
+	if err := p.changeFile(ctx, plan, changes); err != nil {
 		return nil, err
 	}
 	if err := p.stateFiles(ctx, plan); err != nil {
@@ -38,9 +41,11 @@ func (p *preparation) write(ctx context.Context) (*Plan, error) {
 	return plan, nil
 }
 
-// diff marks the rows that go and gives those that come, each with its hidden sequence at the end.
-func (p *preparation) diff(plan *Plan) []value.Row {
-	fresh := make([]value.Row, 0, len(p.keys))
+// diff marks the rows that go and gives those that come, each with its hidden sequence at the end, and what of it others are
+// told.
+func (p *preparation) diff(plan *Plan) (fresh []value.Row, changes []delta.Change) {
+	feed := p.snap != nil && p.snap.Metadata().HasChangeFeed()
+	fresh = make([]value.Row, 0, len(p.keys))
 	for _, k := range p.ordered() {
 		kept := make([]bool, len(k.old))
 		var come []scd.Row
@@ -53,22 +58,72 @@ func (p *preparation) diff(plan *Plan) []value.Row {
 			come = append(come, r)
 		}
 		var go_ []scd.Row
+		before, after := make([]value.Row, 0, len(k.old)), make([]value.Row, 0, len(come))
 		for i, o := range k.old {
 			if kept[i] {
 				continue
 			}
-			go_ = append(go_, o.row)
+			go_, before = append(go_, o.row), append(before, o.whole)
 			p.touched[o.file].removed[o.ordinal] = true
 			plan.show(p.Sample, Change{Row: o.whole})
 		}
 		for _, r := range come {
 			row := p.encode(k.parts, r)
 			plan.show(p.Sample, Change{Added: true, Row: row})
-			fresh = append(fresh, append(row, r.Seq))
+			after = append(after, row)
+			fresh = append(fresh, append(slices.Clip(row), r.Seq))
+		}
+		if feed {
+			changes = append(changes, p.changes(before, after)...)
 		}
 		p.tally(plan, k, come, go_)
 	}
-	return fresh
+	return fresh, changes
+}
+
+// changes tells what becomes of a key's rows: a row that is followed by one of the same start is updated. Rows of which only
+// the hidden sequence changes are the same rows.
+func (p *preparation) changes(before, after []value.Row) []delta.Change {
+	var out []delta.Change
+	followed := make([]bool, len(after))
+	for _, old := range before {
+		i := slices.IndexFunc(after, func(r value.Row) bool { return p.start < 0 || value.Equal(old[p.start], r[p.start]) })
+		if i < 0 || followed[i] {
+			out = append(out, delta.Change{Type: delta.RowDeleted, Row: old})
+			continue
+		}
+		followed[i] = true
+		if !slices.EqualFunc(old, after[i], value.Equal) {
+			out = append(out, delta.Change{Type: delta.RowBefore, Row: old}, delta.Change{Type: delta.RowAfter, Row: after[i]})
+		}
+	}
+	for i, row := range after {
+		if !followed[i] {
+			out = append(out, delta.Change{Type: delta.RowInserted, Row: row})
+		}
+	}
+	return out
+}
+
+// changeFile writes the changes of a table with a change data feed, unless they follow from the data files: where files are
+// written anew, readers would take every row of them for changed. It may be a file without rows.
+func (p *preparation) changeFile(ctx context.Context, plan *Plan, changes []delta.Change) error {
+	if len(plan.Commit.Removes) == 0 || !p.snap.Metadata().HasChangeFeed() {
+		return nil
+	}
+	rows := func(yield func(delta.Change, error) bool) {
+		for _, c := range changes {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+	file, err := p.table.WriteChanges(ctx, delta.FileOptions{Schema: p.schema, Config: p.config()}, rows)
+	if err != nil {
+		return err
+	}
+	plan.Commit.Changes = []delta.ChangeFile{file}
+	return nil
 }
 
 func (p *Plan) show(most int, c Change) {

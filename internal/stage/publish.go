@@ -188,17 +188,22 @@ func (e *Engine) replace(ctx context.Context, m Model, inputs map[string]int64, 
 		if number > m.Number {
 			return read, nil // made by a newer text: this call is late
 		}
-		same, err := sameContent(ctx, snap, result)
-		if err != nil || same {
+		changes, err := difference(ctx, snap, result)
+		if err != nil || changes == nil {
 			return read, err
 		}
-		if !slices.EqualFunc(snap.Schema(), result.Schema, func(a, b value.Field) bool { return a.Name == b.Name && a.Type.Equal(b.Type) }) {
+		if !sameColumns(snap.Schema(), result.Schema) {
 			metadata := snap.Metadata()
 			metadata.Schema = result.Schema
 			c.Metadata = &metadata
 		}
 		for _, add := range snap.Files() {
 			c.Removes = append(c.Removes, delta.RemoveOf(add, e.Now(), true))
+		}
+		if snap.Metadata().HasChangeFeed() {
+			if c.Changes, err = tellChanges(ctx, t, snap, result.Schema, changes); err != nil {
+				return 0, err
+			}
 		}
 	}
 	c.Txns = []delta.Txn{{AppID: modelAppID, Version: m.Number, LastUpdated: e.Now().UnixMilli()}}
@@ -218,26 +223,54 @@ func (e *Engine) replace(ctx context.Context, m Model, inputs map[string]int64, 
 	return t.Commit(ctx, read, c)
 }
 
-// sameContent says whether a table has exactly these columns and rows, in any order.
-func sameContent(ctx context.Context, snap *delta.Snapshot, result *sql.Result) (bool, error) {
-	same := slices.EqualFunc(snap.Schema(), result.Schema, func(a, b value.Field) bool { return a.Name == b.Name && a.Type.Equal(b.Type) })
-	if !same {
-		return false, nil
-	}
-	left := map[string]int{}
+func sameColumns(a, b value.Schema) bool {
+	return slices.EqualFunc(a, b, func(a, b value.Field) bool { return a.Name == b.Name && a.Type.Equal(b.Type) })
+}
+
+// difference gives the rows that a table has to lose and to gain to have exactly the result's, nil where it has them. Of a table
+// with other columns it gives all rows of the result.
+func difference(ctx context.Context, snap *delta.Snapshot, result *sql.Result) ([]delta.Change, error) {
+	want := map[string]int{}
 	for _, row := range result.Rows {
-		left[value.KeyText(row)]++
+		want[value.KeyText(row)]++
 	}
-	for row, err := range snap.Scan(ctx, nil) {
-		if err != nil {
-			return false, err
+	var changes []delta.Change
+	if sameColumns(snap.Schema(), result.Schema) {
+		for row, err := range snap.Scan(ctx, nil) {
+			if err != nil {
+				return nil, err
+			}
+			text := value.KeyText(row)
+			if want[text] == 0 {
+				changes = append(changes, delta.Change{Type: delta.RowDeleted, Row: slices.Clone(row)})
+				continue
+			}
+			want[text]--
 		}
-		left[value.KeyText(row)]--
+	} else {
+		changes = []delta.Change{}
 	}
-	for _, n := range left {
-		if n != 0 {
-			return false, nil
+	for _, row := range result.Rows {
+		if text := value.KeyText(row); want[text] > 0 {
+			want[text]--
+			changes = append(changes, delta.Change{Type: delta.RowInserted, Row: row})
 		}
 	}
-	return true, nil
+	return changes, nil
+}
+
+// tellChanges writes a change file for a model's table, which is written anew as a whole. Rows of other columns have no place
+// in it.
+func tellChanges(ctx context.Context, t delta.Table, snap *delta.Snapshot, schema value.Schema, changes []delta.Change) ([]delta.ChangeFile, error) {
+	if !sameColumns(snap.Schema(), schema) {
+		return nil, &delta.UnsupportedError{Table: t.Root, Feature: "other columns of a model whose table has a change data feed", Write: true}
+	}
+	file, err := t.WriteChanges(ctx, delta.FileOptions{Schema: schema}, func(yield func(delta.Change, error) bool) {
+		for _, c := range changes {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	})
+	return []delta.ChangeFile{file}, err
 }

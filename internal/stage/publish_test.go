@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"varve/internal/delta"
+	"varve/internal/delta/deltatest"
 	"varve/internal/object/memstore"
 	"varve/internal/source"
 	"varve/internal/stage"
@@ -176,5 +178,33 @@ func TestTargetThatWasLeftOutGoesOnAsItWas(t *testing.T) {
 	}
 	if err := publish(history("city")); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestChangeFeedsOfADaysTablesTellWhatChanged turns the feed of every target's and model's table on after the first day.
+func TestChangeFeedsOfADaysTablesTellWhatChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, memstore.New())
+	for _, dataset := range []string{"customer", "customers", "sales"} {
+		w.run(t, dataset, "2026-01-05")
+	}
+	names, err := stage.Maintainable(t.Context(), w.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := map[string]int64{}
+	for _, name := range names {
+		from[name] = deltatest.TurnOnFeed(t, delta.At(w.warehouse, stage.Root(name)))
+	}
+	w.demoDays(t)
+	checkDemo(t, w.warehouse)
+	types := map[delta.ChangeType]int{}
+	for _, name := range names {
+		for kind, n := range deltatest.RequireFeed(t, delta.At(w.warehouse, stage.Root(name)), from[name]) {
+			types[kind] += n
+		}
+	}
+	if len(types) != 4 {
+		t.Fatalf("the days have no changes of some type: %v", types)
 	}
 }

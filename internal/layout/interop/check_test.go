@@ -138,17 +138,36 @@ func (w *table) checkSkipping(c condition, engines ...string) {
 	}
 }
 
-// checkChanges claims that engines read the change feed as it must be.
+// changeSchema is the columns of the change feed without the time of the commit.
+func (w *table) changeSchema() value.Schema {
+	return append(slices.Clone(w.now().schema),
+		value.Field{Name: delta.ChangeTypeColumn, Type: value.Type{Kind: value.StringKind}},
+		value.Field{Name: delta.CommitVersionColumn, Type: value.Type{Kind: value.Long}})
+}
+
+// feed gives the changes of all versions from one on, as varve reads them.
+func (w *table) feed(from int64) []string {
+	w.t.Helper()
+	feed, err := w.Changes(w.t.Context(), from, -1)
+	require.NoError(w.t, err)
+	var rows []value.Row
+	for c, err := range feed.Rows(w.t.Context()) {
+		require.NoError(w.t, err)
+		rows = append(rows, append(slices.Clone(c.Row), string(c.Type), c.Version))
+	}
+	return texts(w.t, w.changeSchema(), rows)
+}
+
+// checkChanges claims that varve and engines read the change feed as it must be.
 func (w *table) checkChanges(engines ...string) {
 	w.t.Helper()
-	schema := append(slices.Clone(w.now().schema),
-		value.Field{Name: "_change_type", Type: value.Type{Kind: value.StringKind}},
-		value.Field{Name: "_commit_version", Type: value.Type{Kind: value.Long}})
+	schema := w.changeSchema()
 	rows := make([]value.Row, len(w.changes))
 	for i, c := range w.changes {
 		rows[i] = append(slices.Clone(c.row), c.kind, c.version)
 	}
 	want := texts(w.t, schema, rows)
+	same(w.t, "changes by varve", want, w.feed(0))
 	for _, engine := range engines {
 		got := ask[rowsReply](w.t, map[string]any{"verb": "changes", "engine": engine, "path": w.path, "from": 0, "to": w.at()})
 		same(w.t, "changes by "+engine, want, ordered(w.t, schema, got.Rows))

@@ -195,6 +195,12 @@ func checkForeign(t *testing.T, tables map[string]foreign) {
 			f.write(w)
 			s := w.latest()
 			w.adopt(engines)
+			if s.Metadata().HasChangeFeed() {
+				for _, engine := range []string{spark, deltalake} {
+					want := ask[rowsReply](t, map[string]any{"verb": "changes", "engine": engine, "path": w.path, "from": 0, "to": s.Version()})
+					same(t, "changes by varve, compared with "+engine, ordered(t, w.changeSchema(), want.Rows), w.feed(0))
+				}
+			}
 			found := slices.ContainsFunc(s.Files(), func(a delta.Add) bool { return a.DeletionVector != nil })
 			require.Equal(t, f.vectors, found, "deletion vectors")
 			if f.checkpoints != "" {

@@ -188,14 +188,85 @@ func (w *table) rewrite(operation string, change func(value.Row) []value.Row) {
 		}
 	}
 	require.NotEmpty(w.t, c.Removes, "nothing to change")
-	before := w.now().rows
-	w.commit(operation, w.now().schema, mapped(before, change), c)
+	w.change(operation, change, c)
+}
+
+// change commits what rows become, with the change files that the table needs.
+func (w *table) change(operation string, change func(value.Row) []value.Row, c delta.Commit) {
+	w.t.Helper()
+	before, known := w.now().rows, len(w.changes)
 	for _, row := range before {
 		w.record(row, change(slices.Clone(row)))
 	}
+	if w.latest().Metadata().HasChangeFeed() && len(c.Adds) > 0 && c.Adds[0].DeletionVector == nil {
+		c.Changes = w.writeChanges(w.changes[known:])
+	}
+	w.commit(operation, w.now().schema, mapped(before, change), c)
 }
 
-// record keeps in mind what the change feed must have of a row.
+// writeChanges writes change files, one for each partition.
+func (w *table) writeChanges(changes []change) []delta.ChangeFile {
+	w.t.Helper()
+	m := w.latest().Metadata()
+	partitions := map[string][]change{}
+	for _, c := range changes {
+		key := make(value.Row, len(m.PartitionColumns))
+		for i, name := range m.PartitionColumns {
+			key[i] = c.row[m.Schema.Index(name)]
+		}
+		partitions[value.KeyText(key)] = append(partitions[value.KeyText(key)], c)
+	}
+	out := make([]delta.ChangeFile, 0, len(partitions))
+	for _, key := range slices.Sorted(maps.Keys(partitions)) {
+		o := delta.FileOptions{Schema: m.Schema, Config: m.Configuration, Partition: map[string]value.Value{}}
+		for _, name := range m.PartitionColumns {
+			o.Partition[name] = partitions[key][0].row[m.Schema.Index(name)]
+		}
+		file, err := w.WriteChanges(w.t.Context(), o, func(yield func(delta.Change, error) bool) {
+			for _, c := range partitions[key] {
+				if !yield(delta.Change{Type: delta.ChangeType(c.kind), Row: c.row}, nil) {
+					return
+				}
+			}
+		})
+		require.NoError(w.t, err)
+		out = append(out, file)
+	}
+	return out
+}
+
+// replace is rewrite by deletion vectors: rows that become others go, and what they become is in new files. Where rows only
+// go, the change feed needs no file.
+func (w *table) replace(operation string, change func(value.Row) []value.Row) {
+	w.t.Helper()
+	s := w.latest()
+	deletions := make([]delta.Deletion, 0, len(s.Files()))
+	var came []value.Row
+	for _, a := range s.Files() {
+		whole := a
+		whole.DeletionVector = nil // a position is one among all rows
+		var gone []int64
+		position := int64(0)
+		for row, err := range s.ReadFile(w.t.Context(), whole, nil) {
+			require.NoError(w.t, err)
+			became := change(slices.Clone(row))
+			if len(became) != 1 || value.KeyText(became[0]) != value.KeyText(row) {
+				gone, came = append(gone, position), append(came, became...)
+			}
+			position++
+		}
+		deletions = append(deletions, delta.Deletion{File: a, Rows: slices.Values(gone)})
+	}
+	var c delta.Commit
+	var err error
+	c.Removes, c.Adds, err = s.DeleteRows(w.t.Context(), deletions)
+	require.NoError(w.t, err)
+	require.NotEmpty(w.t, c.Removes, "nothing to change")
+	c.Adds = append(w.write(came), c.Adds...)
+	w.change(operation, change, c)
+}
+
+// record keeps in mind what the change feed of the next version must have of a row.
 func (w *table) record(row value.Row, became []value.Row) {
 	gone, came := deleted, inserted
 	if len(became) == 1 {
@@ -204,9 +275,9 @@ func (w *table) record(row value.Row, became []value.Row) {
 		}
 		gone, came = preimage, postimage
 	}
-	w.changes = append(w.changes, change{w.at(), gone, row})
+	w.changes = append(w.changes, change{w.at() + 1, gone, row})
 	for _, now := range became {
-		w.changes = append(w.changes, change{w.at(), came, now})
+		w.changes = append(w.changes, change{w.at() + 1, came, now})
 	}
 }
 

@@ -35,6 +35,37 @@ func changeFeed() *delta.Protocol {
 	return &delta.Protocol{MinReaderVersion: 1, MinWriterVersion: 7, WriterFeatures: []string{"appendOnly", "invariants", "changeDataFeed"}}
 }
 
+// vectorsAndFeed is the protocol of tables with deletion vectors and a change feed.
+func vectorsAndFeed() *delta.Protocol {
+	return &delta.Protocol{
+		MinReaderVersion: 3, MinWriterVersion: 7, ReaderFeatures: []string{"deletionVectors"},
+		WriterFeatures: []string{"appendOnly", "changeDataFeed", "deletionVectors", "invariants"},
+	}
+}
+
+// movedAndGone moves a row to another partition, renames one, and lets one go.
+func movedAndGone(row value.Row) []value.Row {
+	switch row[0] {
+	case int64(1):
+		row[2] = "y"
+	case int64(2):
+		row[1] = "Dora"
+	case int64(3):
+		return nil
+	}
+	return []value.Row{row}
+}
+
+// withoutLarge lets rows go from an id on.
+func withoutLarge(from int64) func(value.Row) []value.Row {
+	return func(row value.Row) []value.Row {
+		if id, _ := row[0].(int64); id >= from {
+			return nil
+		}
+		return []value.Row{row}
+	}
+}
+
 // written are the tables that varve writes. What it learns to write becomes one entry more, whose write does it; where that
 // leaves deletion vectors, pyarrow refuses.
 func written() map[string]scenario {
@@ -207,6 +238,64 @@ func written() map[string]scenario {
 				w.insert(value.Row{int64(31), "Cid", "y"})
 			},
 			where: []condition{{column: "id", op: ">", value: int64(10)}},
+		},
+		"change feed of rows that change": {
+			schema: append(people(), column("place", kind(value.StringKind))), partition: []string{"place"},
+			config: map[string]string{"delta.enableChangeDataFeed": "true"}, protocol: changeFeed(),
+			write: func(w *table) {
+				w.insert(value.Row{int64(1), "Ann", "x"}, value.Row{int64(2), nil, nil}, value.Row{int64(3), "Cid", "x"})
+				w.insert(value.Row{int64(40), "Bob", "y"})
+				w.rewrite("MERGE", movedAndGone)
+				w.insert(value.Row{int64(50), "Eve", "z"})
+				w.rewrite("DELETE", withoutLarge(50))
+			},
+			where: []condition{{column: "id", op: ">", value: int64(10)}}, changes: true,
+		},
+		"deletion vectors and change feed": {
+			schema: append(people(), column("place", kind(value.StringKind))), partition: []string{"place"},
+			config: map[string]string{
+				"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true", "delta.checkpointInterval": "3",
+			},
+			protocol: vectorsAndFeed(),
+			write: func(w *table) {
+				w.insert(value.Row{int64(1), "Ann", "x"}, value.Row{int64(2), nil, nil}, value.Row{int64(3), "Cid", "x"}, value.Row{int64(4), "Dot", "x"})
+				w.insert(value.Row{int64(40), "Bob", "y"}, value.Row{int64(41), "Fay", "y"}, value.Row{int64(51), "Gus", "y"})
+				w.replace("MERGE", movedAndGone)
+				w.replace("DELETE", withoutLarge(50))
+				w.replace("UPDATE", func(row value.Row) []value.Row {
+					if row[0] == int64(41) || row[0] == int64(4) {
+						row[1] = "new"
+					}
+					return []value.Row{row}
+				})
+				w.insert(value.Row{int64(60), "Hal", nil})
+			},
+			where: []condition{{column: "id", op: ">", value: int64(55)}}, changes: true,
+			refuses: map[string]string{pyarrow: "deltalake gives Arrow no tables with deletion vectors"},
+		},
+		"deletion vectors read as changes": {
+			schema: people(), config: map[string]string{"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"},
+			protocol: vectorsAndFeed(),
+			write: func(w *table) {
+				for part := range int64(3) {
+					rows := make([]value.Row, 100)
+					for i := range rows {
+						rows[i] = value.Row{part*100 + int64(i), fmt.Sprint("name ", i)}
+					}
+					w.insert(rows...)
+				}
+				for _, share := range []int64{7, 5, 3} {
+					w.replace("DELETE", func(row value.Row) []value.Row {
+						if id, _ := row[0].(int64); id%share == 0 {
+							return nil
+						}
+						return []value.Row{row}
+					})
+				}
+				w.replace("DELETE", withoutLarge(250))
+			},
+			where: []condition{{column: "id", op: ">", value: int64(240)}}, changes: true,
+			refuses: map[string]string{pyarrow: "deltalake gives Arrow no tables with deletion vectors"},
 		},
 		"many rows": {
 			schema: append(people(), column("n", kind(value.Double))),
