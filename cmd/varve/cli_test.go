@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -437,6 +438,13 @@ func TestCommandsOfThePagesWork(t *testing.T) {
 				t.Errorf("%s has %d commands", page, commands)
 			}
 		})
+	}
+}
+
+func TestVersionIsTold(t *testing.T) {
+	t.Parallel()
+	if out := must(t, "--version"); !strings.HasPrefix(out, "varve version ") || !strings.Contains(out, runtime.Version()) {
+		t.Errorf("%q", out)
 	}
 }
 

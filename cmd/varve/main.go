@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -64,6 +66,7 @@ func root() *cobra.Command {
 		Use:           "varve",
 		Short:         "varve keeps dimension tables true",
 		Long:          "varve lands what sources send, and keeps current-state (SCD1) and history (SCD2) Delta tables true,\nwhatever comes late, twice, out of order or half broken.",
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          arguments(cobra.NoArgs),
@@ -78,6 +81,21 @@ func root() *cobra.Command {
 	cmd.AddCommand(initCommand(), newCommand(&o), demoCommand(&o), devCommand(&o), workerCommand(&o), contractCommand(&o), tableCommand(&o),
 		runCommand(&o), catCommand(&o), queryCommand(&o))
 	return cmd
+}
+
+// version is that of the module and, where it was built in a clone, of the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	parts := []string{info.Main.Version, info.GoVersion}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			parts = append(parts, "commit "+s.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // arguments makes a wrong number of arguments a usage error.

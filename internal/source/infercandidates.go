@@ -110,6 +110,11 @@ func (s *sample) deletes(columns []DraftColumn) []Candidate {
 	return best(out)
 }
 
+// deleteBeside is how sources that write an insert in one way write a delete.
+func deleteBeside() map[string]string {
+	return map[string]string{"I": "D", "i": "d", "INSERT": "DELETE", "insert": "delete", "Insert": "Delete", "c": "d", "+I": "-D"}
+}
+
 // byValue looks for the value that means a delete.
 func (f *Candidate) byValue(c *columnSample) bool {
 	const most = 20 // more values are no operation
@@ -125,11 +130,14 @@ func (f *Candidate) byValue(c *columnSample) bool {
 	}
 	f.Evidence = "its values: " + strings.Join(counts, ", ")
 	if f.Expr == "" {
-		for v, guess := range map[string]string{"I": "D", "i": "d", "INSERT": "DELETE", "insert": "delete", "Insert": "Delete", "c": "d", "+I": "-D"} {
-			if c.distinct[v] > 0 {
-				f.Expr, f.score = inSQL(f.Columns[0])+" = '"+guess+"'", 5
-				f.Evidence += "; there is no delete among them, its value is a guess"
+		for _, insert := range slices.Sorted(maps.Keys(c.distinct)) {
+			guess, ok := deleteBeside()[insert]
+			if !ok {
+				continue
 			}
+			f.Expr, f.score = inSQL(f.Columns[0])+" = '"+guess+"'", 5
+			f.Evidence += "; there is no delete among them, its value is a guess"
+			break
 		}
 	}
 	return f.Expr != ""
