@@ -1,6 +1,7 @@
 package delta_test
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -12,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"varve/internal/delta"
+	"varve/internal/delta/deltatest"
 	"varve/internal/object"
+	"varve/internal/object/objecttest"
 	"varve/internal/value"
 )
 
@@ -301,5 +304,65 @@ func TestDamagedChangeFileIsRefused(t *testing.T) {
 			var broken *delta.CorruptError
 			require.ErrorAs(t, last, &broken)
 		})
+	}
+}
+
+// TestEveryStoreOperationOfAChangeMayFail fails each operation of a change by deletion vector, data file and change file, before
+// its effect and after, with the process dead from then on. Once it is prepared, the same commit called again ends it; before,
+// it is prepared anew. The rows and the feed are those of one change.
+func TestEveryStoreOperationOfAChangeMayFail(t *testing.T) {
+	t.Parallel()
+	base, first := newFed(t, 4)
+	prepare := func(ctx context.Context, table delta.Table) (*delta.Commit, error) {
+		snap, err := table.Latest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c := delta.Commit{ID: uuid.NewString(), Operation: "UPDATE"}
+		if c.Removes, c.Adds, err = snap.DeleteRows(ctx, []delta.Deletion{{File: first, Rows: slices.Values([]int64{2})}}); err != nil {
+			return nil, err
+		}
+		add, err := table.WriteFile(ctx, delta.FileOptions{Schema: people()}, rowsOf(value.Row{int64(2), "new"}))
+		if err != nil {
+			return nil, err
+		}
+		file, err := table.WriteChanges(ctx, delta.FileOptions{Schema: people()}, changes(
+			delta.Change{Type: delta.RowBefore, Row: value.Row{int64(2), "p2"}}, delta.Change{Type: delta.RowAfter, Row: value.Row{int64(2), "new"}}))
+		if err != nil {
+			return nil, err
+		}
+		c.Adds, c.Changes = append(c.Adds, add), []delta.ChangeFile{file}
+		return &c, nil
+	}
+	for operation := 1; ; operation++ {
+		for _, after := range []bool{false, true} {
+			faults := objecttest.NewFaults(copyOf(t, base.Store, &hands{at: clock()}))
+			faults.DieAt(operation, after)
+			table := delta.Table{Store: faults, Root: base.Root, Now: clock}
+			c, err := prepare(t.Context(), table)
+			if err == nil {
+				_, err = table.Commit(t.Context(), 1, *c)
+			}
+			if err == nil { // beyond the last operation that anything depends on
+				require.Greater(t, operation, 8, "the count must be wrong")
+				if faults.Count() < operation {
+					return
+				}
+			} else {
+				require.ErrorIs(t, err, objecttest.ErrDead)
+			}
+			faults.Reset()
+			if c == nil {
+				c, err = prepare(t.Context(), table)
+				require.NoError(t, err)
+			}
+			version, err := table.Commit(t.Context(), 1, *c)
+			require.NoError(t, err)
+			require.EqualValues(t, 2, version)
+			snap, err := table.Latest(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []value.Row{{int64(0), "p0"}, {int64(1), "p1"}, {int64(2), "new"}, {int64(3), "p3"}}, scan(t.Context(), t, snap, nil))
+			require.Equal(t, map[delta.ChangeType]int{delta.RowBefore: 1, delta.RowAfter: 1}, deltatest.RequireFeed(t, table, 2))
+		}
 	}
 }

@@ -16,11 +16,7 @@ func TestChangeFeedLeadsFromVersionToVersion(t *testing.T) {
 	t.Parallel()
 	updates := 0
 	rapid.Check(t, func(t *rapid.T) {
-		s := shape{
-			history: rapid.Bool().Draw(t, "history"), by: rapid.Bool().Draw(t, "by"), logical: rapid.Bool().Draw(t, "logical"),
-			ignoreNull: rapid.Bool().Draw(t, "ignore null"), track: rapid.Bool().Draw(t, "track a only"),
-		}
-		s.by, s.logical = s.by && s.history, s.logical && !s.history
+		s := drawShape(t)
 		target := target(s)
 		store := memstore.New()
 		apply(t, store, target, 1, drawEvents(t, s, target))

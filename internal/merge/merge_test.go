@@ -78,6 +78,16 @@ func each(events []merge.Event) func(func(merge.Event, error) bool) {
 	}
 }
 
+// drawShape draws one of all kinds of targets.
+func drawShape(t *rapid.T) shape {
+	s := shape{
+		history: rapid.Bool().Draw(t, "history"), by: rapid.Bool().Draw(t, "by"), logical: rapid.Bool().Draw(t, "logical"),
+		ignoreNull: rapid.Bool().Draw(t, "ignore null"), track: rapid.Bool().Draw(t, "track a only"),
+	}
+	s.by, s.logical = s.by && s.history, s.logical && !s.history
+	return s
+}
+
 // drawEvents draws a history with few keys, few values and many collisions.
 func drawEvents(t *rapid.T, s shape, target merge.Target) []merge.Event {
 	texts := []value.Value{"x", "y", nil}
@@ -118,11 +128,7 @@ func drawEvents(t *rapid.T, s shape, target merge.Target) []merge.Event {
 func TestBatchesGiveTheFoldOfAllEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := shape{
-			history: rapid.Bool().Draw(t, "history"), by: rapid.Bool().Draw(t, "by"), logical: rapid.Bool().Draw(t, "logical"),
-			ignoreNull: rapid.Bool().Draw(t, "ignore null"), track: rapid.Bool().Draw(t, "track a only"),
-		}
-		s.by, s.logical = s.by && s.history, s.logical && !s.history
+		s := drawShape(t)
 		target := target(s)
 		all := drawEvents(t, s, target)
 		store := memstore.New()

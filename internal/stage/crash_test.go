@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"varve/internal/delta"
+	"varve/internal/delta/deltatest"
 	"varve/internal/object"
 	"varve/internal/object/memstore"
 	"varve/internal/object/objecttest"
@@ -17,19 +20,33 @@ import (
 )
 
 // TestEveryStoreOperationOfADayMayFail fails each operation of one day, before and after its effect, with the process
-// dead from then on. The day run again ends with the tables of an undisturbed run.
+// dead from then on. The day run again ends with the tables of an undisturbed run, and with the same change data feeds.
 func TestEveryStoreOperationOfADayMayFail(t *testing.T) {
 	t.Parallel()
 	const day = "2026-01-06" // a delete, a late event and a file sent again, on tables that exist
 	base := newWorld(t, memstore.New())
 	base.run(t, "customer", "2026-01-05")
 	landing := base.Landing
+	fed := map[string]int64{}
+	for _, table := range []string{"silver.customer_current", "silver.customer_history"} {
+		fed[table] = deltatest.TurnOnFeed(t, delta.At(base.warehouse, stage.Root(table)))
+	}
+	feeds := func(warehouse object.Store) string {
+		out := map[string]map[delta.ChangeType]int{}
+		for table, from := range fed {
+			out[table] = deltatest.RequireFeed(t, delta.At(warehouse, stage.Root(table)), from)
+		}
+		return fmt.Sprint(out)
+	}
 
 	undisturbed := objecttest.NewFaults(clone(t.Context(), t, base.warehouse))
 	w := on(t, undisturbed, landing)
 	w.run(t, "customer", day)
-	want := content(t, undisturbed)
 	operations := undisturbed.Count()
+	want, told := content(t, undisturbed), feeds(undisturbed)
+	if !strings.Contains(told, string(delta.RowAfter)) {
+		t.Fatalf("the day updates nothing: %s", told)
+	}
 	if operations < 50 {
 		t.Fatalf("a day is %d operations: the count must be wrong", operations)
 	}
@@ -58,6 +75,9 @@ func TestEveryStoreOperationOfADayMayFail(t *testing.T) {
 				}
 				if diff := differences(content(t, faults), want); diff != "" {
 					t.Errorf("%s:\n%s", name, diff)
+				}
+				if got := feeds(faults); got != told {
+					t.Errorf("%s: the feeds have %s, want %s", name, got, told)
 				}
 			}
 		})
