@@ -69,6 +69,15 @@ func (c *cursor) present() error {
 	return damaged("a column has too few values")
 }
 
+// nulls counts the next values at hand, at most so many, that are rows of their own below a definition level.
+func (c *cursor) nulls(def, most int) int {
+	n := 0
+	for n < most && c.at+n < c.n && c.buf[c.at+n].DefinitionLevel() < def && c.buf[c.at+n].RepetitionLevel() == 0 {
+		n++
+	}
+	return n
+}
+
 func (c *cursor) fill() bool {
 	if c.err != nil || c.pages == nil {
 		return false

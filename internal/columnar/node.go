@@ -33,6 +33,28 @@ type node struct {
 	names    []string
 	// cursors are those of all leaves below.
 	cursors []*cursor
+	// nulls is how many of the next values, taken from all leaves already, are null.
+	nulls int
+}
+
+// takeNulls takes the rows, at most so many, in which all leaves of a column say that it is null, as far as they are at hand.
+// A column that is null in long runs costs a look at a value, not a walk through its leaves a row.
+func (n *node) takeNulls(most int) {
+	for _, c := range n.cursors {
+		if !c.ready() {
+			return
+		}
+		if most = c.nulls(n.def, most); most == 0 {
+			return
+		}
+	}
+	if len(n.cursors) == 0 {
+		return
+	}
+	for _, c := range n.cursors {
+		c.at += most
+	}
+	n.nulls = most
 }
 
 // level gives the definition level of the node's next value, which all leaves below must agree is null, or is not.

@@ -120,7 +120,7 @@ func (r *rows) batch() (batch []value.Row, err error) {
 	values := make([]value.Value, n*len(r.nodes))
 	for i := range batch {
 		batch[i] = values[i*len(r.nodes) : (i+1)*len(r.nodes) : (i+1)*len(r.nodes)]
-		if err := r.row(batch[i]); err != nil {
+		if err := r.row(batch[i], int(r.left)-i); err != nil {
 			return nil, r.source.failed("a page is damaged", err)
 		}
 	}
@@ -155,9 +155,16 @@ func (r *rows) start(group parquet.RowGroup) error {
 	return nil
 }
 
-// row puts one row together.
-func (r *rows) row(row value.Row) error {
+// row puts one row together, of those that are left of the row group.
+func (r *rows) row(row value.Row, left int) error {
 	for i, n := range r.nodes {
+		if n.nulls == 0 && n.def > 0 && n.shape != leafShape {
+			n.takeNulls(left)
+		}
+		if n.nulls > 0 {
+			n.nulls--
+			continue
+		}
 		for _, c := range n.cursors {
 			if err := c.present(); err != nil {
 				return err

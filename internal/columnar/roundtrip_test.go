@@ -276,3 +276,26 @@ func TestMissingNestedFieldsAreNullAndKeepTheirStructs(t *testing.T) {
 		require.Equal(t, canonical(want), canonical(read(t, file, columnar.ReadOptions{Columns: asked})))
 	})
 }
+
+// Rows that are null in long runs are taken at once: runs must end where a value is, a page, or a row group.
+func TestLongRunsOfNullsKeepEveryValueInItsRow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		schema := value.Schema(drawFields(t, 2, 3))
+		for i := range schema {
+			schema[i].Nullable = true
+		}
+		some := drawRows(t, schema, 4)
+		rows := make([]value.Row, 0, 2400)
+		for range rapid.IntRange(1, 4).Draw(t, "runs") {
+			for range rapid.IntRange(0, 600).Draw(t, "nulls") {
+				rows = append(rows, make(value.Row, len(schema)))
+			}
+			for _, row := range some {
+				rows = append(rows, row, make(value.Row, len(schema)))
+			}
+		}
+		file, _ := write(t, schema, rows, columnar.WriteOptions{RowGroupRows: rapid.IntRange(100, 700).Draw(t, "group")})
+		require.Equal(t, canonical(rows), canonical(read(t, file, columnar.ReadOptions{Columns: schema})))
+	})
+}

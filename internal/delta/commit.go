@@ -124,7 +124,7 @@ func (s *Snapshot) checkLive(c Commit) error {
 	vectors := make(map[string]*DeletionVector, len(c.Removes))
 	for _, r := range c.Removes {
 		key := keyOf(r.Path, r.DeletionVector)
-		if _, ok := s.state.files[key]; !ok || removed[key.path] {
+		if !s.state.files.has(key) || removed[key.path] {
 			return fmt.Errorf("delta table %q: remove %q: not in version %d", s.table.Root, r.Path, s.version)
 		}
 		removed[key.path], vectors[key.path] = true, r.DeletionVector
@@ -252,7 +252,7 @@ func conflict(c Commit, mine map[string]bool, w *state) string {
 			return "the writer's mark " + strconv.Quote(appID) + ", which was read, was set"
 		}
 	}
-	adds, removes := slices.Collect(maps.Values(w.files)), slices.Collect(maps.Values(w.removed))
+	adds, removes := w.files.adds(), slices.Collect(maps.Values(w.removed))
 	for path := range touched(adds, removes) {
 		if mine[path] {
 			return "the same file was changed"

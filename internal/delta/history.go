@@ -29,7 +29,7 @@ func (t Table) ReadCommit(ctx context.Context, version int64) (Committed, error)
 	}
 	s := newState()
 	s.apply(actions)
-	adds, removes := slices.Collect(maps.Values(s.files)), slices.Collect(maps.Values(s.removed))
+	adds, removes := s.files.adds(), slices.Collect(maps.Values(s.removed))
 	return Committed{
 		Version: version, Operation: s.info.text("operation"), Txns: slices.Collect(maps.Values(s.txns)),
 		DataChange: !rearranges(adds, removes),

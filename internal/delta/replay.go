@@ -3,9 +3,7 @@ package delta
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,18 +12,6 @@ import (
 // readers bounds how many files of the log are read at once.
 const readers = 8
 
-// fileKey is what reconciliation knows a file by. PROTOCOL.md, Action Reconciliation.
-type fileKey struct{ path, vector string }
-
-// keyOf gives the key of a file. A path that is refused stands for itself: a tombstone of it must not fail.
-func keyOf(raw string, d *DeletionVector) fileKey {
-	p, err := filePath(raw)
-	if err != nil {
-		p = raw
-	}
-	return fileKey{path: p, vector: d.uniqueID()}
-}
-
 // state is what replaying the log, oldest first, has come to.
 type state struct {
 	protocol *Protocol
@@ -33,7 +19,7 @@ type state struct {
 	info     commitInfo
 	txns     map[string]Txn
 	domains  map[string]domainMetadata
-	files    map[fileKey]Add
+	files    fileSet
 	removed  map[fileKey]Remove
 	// err is the first thing that was wrong. It waits until the protocol is known, which may explain it.
 	err error
@@ -41,9 +27,7 @@ type state struct {
 
 // newState is the state before the first version.
 func newState() *state {
-	return &state{
-		txns: map[string]Txn{}, domains: map[string]domainMetadata{}, files: map[fileKey]Add{}, removed: map[fileKey]Remove{},
-	}
+	return &state{txns: map[string]Txn{}, domains: map[string]domainMetadata{}, removed: map[fileKey]Remove{}}
 }
 
 // fail keeps the first error.
@@ -56,11 +40,14 @@ func (s *state) fail(err error) {
 // apply takes in the actions of one commit, whose order says nothing.
 func (s *state) apply(actions []action) {
 	s.info = nil
+	if s.files.at == nil {
+		s.files = newFileSet(len(actions))
+	}
 	for _, a := range actions {
 		switch {
 		case a.Remove != nil:
 			key := keyOf(a.Remove.Path, a.Remove.DeletionVector)
-			delete(s.files, key)
+			s.files.remove(key)
 			s.removed[key] = *a.Remove
 		case a.Protocol != nil:
 			s.protocol = a.Protocol
@@ -76,9 +63,7 @@ func (s *state) apply(actions []action) {
 	}
 	for _, a := range actions {
 		if a.Add != nil {
-			key := keyOf(a.Add.Path, a.Add.DeletionVector)
-			delete(s.removed, key)
-			s.files[key] = *a.Add
+			delete(s.removed, s.files.set(a.Add))
 		}
 	}
 }
@@ -111,7 +96,8 @@ func (t Table) replay(ctx context.Context, seg segment) (*Snapshot, error) {
 			s.fail(t.corrupt(seg.version, logDir+"/"+file.String(), err))
 		}
 	}
-	bodies := make([][]byte, len(seg.deltas))
+	commits := make([][]action, len(seg.deltas))
+	damage := make([]error, len(seg.deltas)) // told in the order of the log
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(readers)
 	for i, file := range seg.deltas {
@@ -120,7 +106,9 @@ func (t Table) replay(ctx context.Context, seg segment) (*Snapshot, error) {
 			if err != nil {
 				return t.corrupt(file.version, logDir+"/"+file.String(), err)
 			}
-			bodies[i] = body
+			if commits[i], err = parseActions(body); err != nil {
+				damage[i] = t.corrupt(file.version, logDir+"/"+file.String(), err)
+			}
 			return nil
 		})
 	}
@@ -128,14 +116,12 @@ func (t Table) replay(ctx context.Context, seg segment) (*Snapshot, error) {
 		return nil, err
 	}
 	for i, file := range seg.deltas {
-		actions, err := parseActions(bodies[i])
-		if err != nil {
-			s.fail(t.corrupt(file.version, logDir+"/"+file.String(), err))
-		}
+		s.fail(damage[i])
 		if file.kind == compactedFile {
-			actions = newestFirst(actions)
+			commits[i] = newestFirst(commits[i])
 		}
-		s.apply(actions)
+		s.apply(commits[i])
+		commits[i] = nil
 	}
 	if n := len(seg.deltas); n == 0 || seg.deltas[n-1].kind == compactedFile {
 		s.info = t.commitInfo(ctx, seg.version)
@@ -177,15 +163,15 @@ func (t Table) finish(seg segment, s *state) (*Snapshot, error) {
 	case s.metadata == nil:
 		return nil, t.corrupt(seg.version, place, errors.New("no metaData"))
 	}
-	keys := slices.SortedFunc(maps.Keys(s.files), func(a, b fileKey) int { return strings.Compare(a.path, b.path) })
-	files := make([]Add, len(keys))
-	for i, key := range keys {
-		files[i] = s.files[key]
-		if _, err := filePath(files[i].Path); err != nil {
-			return nil, t.corrupt(seg.version, files[i].Path, err)
+	live := s.files.byPath()
+	files := make([]Add, len(live))
+	for i, file := range live {
+		files[i] = *file.add
+		if file.refused != nil {
+			return nil, t.corrupt(seg.version, file.add.Path, file.refused)
 		}
-		if i > 0 && key.path == keys[i-1].path {
-			return nil, t.corrupt(seg.version, files[i].Path, errors.New("in the table twice"))
+		if i > 0 && file.path == live[i-1].path {
+			return nil, t.corrupt(seg.version, file.add.Path, errors.New("in the table twice"))
 		}
 	}
 	snapshot := &Snapshot{table: t, version: seg.version, state: s, files: files, at: seg.modified}

@@ -40,11 +40,11 @@ func (s *Snapshot) Files() []Add { return slices.Clone(s.files) }
 // SameFiles tells whether two versions of one table have the same data files with the same deletion vectors, and so the
 // same rows.
 func (s *Snapshot) SameFiles(o *Snapshot) bool {
-	if len(s.state.files) != len(o.state.files) {
+	if s.state.files.len() != o.state.files.len() {
 		return false
 	}
-	for key := range s.state.files {
-		if _, ok := o.state.files[key]; !ok {
+	for key := range s.state.files.at {
+		if !o.state.files.has(key) {
 			return false
 		}
 	}
